@@ -1,0 +1,112 @@
+// Package drivers declares what a device is to the rest of fabricctl. A transport implements Device and whichever
+// companions its device can honour; drivers/conform is the suite that each of them passes.
+//
+// The rules that go with the interfaces: a Device is used by one goroutine at a time; every call honours its context
+// within a second; every error names the device, the operation and the device's own sentence; an error from Commit
+// means that the outcome is unknown until Read says otherwise.
+package drivers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// ErrMoved is returned by Commit, before anything is written, when the device holds neither the value a change
+// expects nor the value it asks for.
+var ErrMoved = errors.New("the device changed since the plan")
+
+// ErrNoConfirm is returned by Commit, before anything is written, when a confirm window is asked of a device that
+// cannot revert by itself.
+var ErrNoConfirm = errors.New("the device has no confirm timer")
+
+// ErrIdentity is returned when a device is not the one that the inventory describes.
+var ErrIdentity = errors.New("this is not the device of the inventory")
+
+// ErrReadOnly is returned by every write when --read-only is in force.
+var ErrReadOnly = errors.New("read-only: no write is possible")
+
+// RejectedError is a line or path that the device refused, with the device's own sentence.
+type RejectedError struct {
+	Device   string // inventory name
+	Sent     string // the line or path
+	Sentence string // what the device said
+}
+
+func (e *RejectedError) Error() string {
+	return e.Device + ": device refused " + quote(e.Sent) + ": " + e.Sentence
+}
+
+func quote(s string) string { return "\"" + s + "\"" }
+
+// Caps is what a device can do.
+type Caps struct {
+	Confirm          bool `json:"confirm"`            // reverts by itself unless confirmed
+	Atomic           bool `json:"atomic"`             // a commit happens whole or not at all
+	PersistsOnCommit bool `json:"persists_on_commit"` // a commit is saved at once
+	Counters         bool `json:"counters"`           // Sensor is implemented
+}
+
+// Reader is a device that can only be looked at.
+type Reader interface {
+	// Facts identifies the device and says what it can do.
+	Facts(ctx context.Context) (render.Facts, Caps, error)
+	// Read is the whole running configuration as far as the dialect understands it.
+	Read(ctx context.Context) (render.Config, error)
+	// Close ends the connection. It never writes.
+	Close() error
+}
+
+// Device is a device that can be changed.
+type Device interface {
+	Reader
+	// Commit reads first and requires the live value of each key to be Before or After (ErrMoved otherwise, nothing
+	// written), skips what is at After, and writes the rest as one transaction where the device has them. With
+	// within > 0 the device reverts by itself unless Confirm is called in time (ErrNoConfirm when it cannot).
+	// An error means that the outcome is unknown: Read decides.
+	Commit(ctx context.Context, tx TxID, cs []render.Change, within time.Duration) error
+}
+
+// TxID identifies a transaction: letters, digits and "-", at most 40 of them.
+type TxID string
+
+// TxState is where a transaction stands on the device.
+type TxState string
+
+const (
+	TxOpen  TxState = "open"  // begun, nothing committed
+	TxTimed TxState = "timed" // committed, the device reverts at Deadline
+)
+
+// Tx is a transaction that the device still knows.
+type Tx struct {
+	ID       TxID
+	State    TxState
+	Deadline time.Time // zero when the device does not say
+}
+
+// Confirmer is a device whose transactions can be found again from any connection or process.
+type Confirmer interface {
+	// Pending lists transactions that look like ours, whoever began them.
+	Pending(context.Context) ([]Tx, error)
+	// Confirm makes a timed transaction permanent; anything else is an error.
+	Confirm(context.Context, TxID) error
+	// Abort drops an open transaction or reverts a timed one.
+	Abort(context.Context, TxID) error
+}
+
+// Saver is a device whose running and startup configurations differ until saved.
+type Saver interface {
+	// Saved reports whether startup equals running.
+	Saved(context.Context) (bool, error)
+	// Save writes running to startup.
+	Save(context.Context) error
+}
+
+// Sensor is a device with counters. A name that the device does not have is missing from the result.
+type Sensor interface {
+	Sense(ctx context.Context, names []observe.Name) (observe.Counters, error)
+}

@@ -1,0 +1,158 @@
+// Package diag holds findings: what fabricctl says about a model, a device or a plan, with the position of the
+// value to change. A finding is data; printers (text, JSON, SARIF) live with the command.
+//
+// A finding is written for the person who has to act: a rule id, the position, both numbers, and a hint that
+// can be applied as it stands. No finding carries a Go type name or a stack.
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pos is a place in an input file. Line and Col count from 1; the zero Pos means "no file position".
+type Pos struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"column,omitempty"`
+}
+
+// IsZero reports whether p names no place.
+func (p Pos) IsZero() bool { return p == Pos{} }
+
+// String is file:line:col, the file alone when the line is unknown, or "" for the zero Pos.
+func (p Pos) String() string {
+	switch {
+	case p.IsZero():
+		return ""
+	case p.Line == 0:
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// Compare orders positions by file, line and column.
+func (p Pos) Compare(q Pos) int {
+	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
+}
+
+// Severity says what a finding does to a run.
+type Severity uint8
+
+const (
+	Info    Severity = iota // printed
+	Warning                 // needs an acknowledgement, or is printed every time
+	Error                   // blocks plan and apply
+)
+
+// String is the lower-case word that users see.
+func (s Severity) String() string {
+	switch s {
+	case Info:
+		return "info"
+	case Warning:
+		return "warning"
+	}
+	return "error"
+}
+
+// MarshalText writes the lower-case word.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the lower-case word.
+func (s *Severity) UnmarshalText(b []byte) error {
+	for _, x := range []Severity{Info, Warning, Error} {
+		if x.String() == string(b) {
+			*s = x
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown severity %q", b)
+}
+
+// Related is another place that took part in a finding.
+type Related struct {
+	Pos Pos    `json:"pos"`
+	Msg string `json:"message"`
+}
+
+// Finding is one thing worth a user's attention.
+type Finding struct {
+	Rule     string    `json:"rule"`                   // lower-case id, for example "ecn-order"
+	Severity Severity  `json:"severity"`               //
+	Pos      Pos       `json:"pos"`                    // the value to change; zero when only a device is known
+	At       string    `json:"at,omitempty"`           // device:key for a finding on a live device without a model line
+	Msg      string    `json:"message"`                // both numbers, no period at the end
+	Hint     string    `json:"hint,omitempty"`         // what to do; when applied it removes the finding
+	Related  []Related `json:"related,omitempty"`      //
+	Ack      string    `json:"acknowledged,omitempty"` // the reason given in the model, when acknowledged
+}
+
+// String is the finding as validate prints it: a first line, then indented related places and the hint.
+func (f Finding) String() string {
+	var b strings.Builder
+	if at := cmp.Or(f.Pos.String(), f.At); at != "" {
+		b.WriteString(at + ": ")
+	}
+	fmt.Fprintf(&b, "%s: %s: %s", f.Severity, f.Rule, f.Msg)
+	for _, r := range f.Related {
+		fmt.Fprintf(&b, "\n    %s: %s", r.Pos, r.Msg)
+	}
+	if f.Hint != "" {
+		b.WriteString("\n    hint: " + f.Hint)
+	}
+	if f.Ack != "" {
+		b.WriteString("\n    acknowledged: " + f.Ack)
+	}
+	return b.String()
+}
+
+// List is a set of findings. The zero value is ready to use.
+type List []Finding
+
+// Add appends findings.
+func (l *List) Add(f ...Finding) { *l = append(*l, f...) }
+
+// Errorf appends an error finding.
+func (l *List) Errorf(rule string, pos Pos, hint, format string, a ...any) {
+	l.Add(Finding{Rule: rule, Severity: Error, Pos: pos, Hint: hint, Msg: fmt.Sprintf(format, a...)})
+}
+
+// Warningf appends a warning finding.
+func (l *List) Warningf(rule string, pos Pos, hint, format string, a ...any) {
+	l.Add(Finding{Rule: rule, Severity: Warning, Pos: pos, Hint: hint, Msg: fmt.Sprintf(format, a...)})
+}
+
+// Infof appends an info finding.
+func (l *List) Infof(rule string, pos Pos, hint, format string, a ...any) {
+	l.Add(Finding{Rule: rule, Severity: Info, Pos: pos, Hint: hint, Msg: fmt.Sprintf(format, a...)})
+}
+
+// Sort orders findings by position, then place, severity (worst first), rule and message, and drops exact repeats.
+func (l List) Sort() List {
+	slices.SortStableFunc(l, func(a, b Finding) int {
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.At, b.At), cmp.Compare(b.Severity, a.Severity),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Msg, b.Msg))
+	})
+	return slices.CompactFunc(l, func(a, b Finding) bool {
+		return a.Rule == b.Rule && a.Pos == b.Pos && a.At == b.At && a.Msg == b.Msg
+	})
+}
+
+// Count is the number of findings of severity s that are not acknowledged.
+func (l List) Count(s Severity) int {
+	n := 0
+	for _, f := range l {
+		if f.Severity == s && f.Ack == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// HasErrors reports whether a finding of severity Error is present. Errors cannot be acknowledged.
+func (l List) HasErrors() bool {
+	return slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
+}

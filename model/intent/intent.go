@@ -1,0 +1,397 @@
+// Package intent holds the one type that says what a fabric agrees on: Net. A Net is made from a model (Resolve:
+// what is wanted), from devices (render's Lift and Join: what is live), or from both (Mix: a rollout half way).
+// Lint, the simulator, the ordering of a rollout, check and import all read a Net and do not care which it was.
+//
+// Policy is the behaviour of one port. It is comparable and free of pointers, so equal behaviour is == and ports
+// share interned policies. Where values came from lives beside it, in Device.Origins.
+package intent
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// Area is one part of a port's configuration that is owned, known or ignored as a whole.
+type Area uint8
+
+const (
+	AreaMTU       Area = iota // frame size
+	AreaMaps                  // DSCP to traffic class, traffic class to queue and priority group, trust
+	AreaPFC                   // which priorities are lossless
+	AreaECN                   // marking ramps
+	AreaBuffer                // xoff, xon, headroom, pools
+	AreaScheduler             // strict and weights
+	AreaWatchdog              // PFC watchdog
+	AreaNCCL                  // the host's NCCL file
+	NumAreas                  // how many there are
+)
+
+var areaNames = [NumAreas]string{"mtu", "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", "host-nccl"}
+
+// String is the name used under `manage` in a model.
+func (a Area) String() string { return areaNames[a] }
+
+// ParseArea finds an area by its model name.
+func ParseArea(s string) (Area, bool) {
+	i := slices.Index(areaNames[:], s)
+	return Area(max(i, 0)), i >= 0
+}
+
+// Areas is a set of areas.
+type Areas uint16
+
+// AreaSet is the set of the areas given.
+func AreaSet(as ...Area) Areas {
+	var s Areas
+	for _, a := range as {
+		s |= 1 << a
+	}
+	return s
+}
+
+// Has reports whether a is in s.
+func (s Areas) Has(a Area) bool { return s&(1<<a) != 0 }
+
+// SwitchAreas is what a switch port speaks about today; HostAreas the same for a host's NIC.
+const (
+	SwitchAreas = Areas(1<<AreaMTU | 1<<AreaMaps | 1<<AreaPFC | 1<<AreaECN | 1<<AreaScheduler | 1<<AreaWatchdog)
+	HostAreas   = Areas(1<<AreaMTU | 1<<AreaNCCL)
+)
+
+// Mode is the ownership of an area.
+type Mode uint8
+
+const (
+	Observe Mode = iota // linted and checked, never written; the default
+	Own                 // written
+	Ignore              // not looked at
+)
+
+// String is the word used in a model.
+func (m Mode) String() string { return [...]string{"observe", "own", "ignore"}[m] }
+
+// Manage says who owns each area of a port or device.
+type Manage [NumAreas]Mode
+
+// Owned is the set of areas with mode Own.
+func (m Manage) Owned() Areas {
+	var s Areas
+	for a, mode := range m {
+		if mode == Own {
+			s |= 1 << a
+		}
+	}
+	return s
+}
+
+// State is the lifecycle of a device, port or host. Only active ones can fail a plan.
+type State uint8
+
+const (
+	Active State = iota
+	Planned
+	Maintenance
+	Absent
+)
+
+// String is the word used in a model.
+func (s State) String() string { return [...]string{"active", "planned", "maintenance", "absent"}[s] }
+
+// Unmapped is the traffic class of a code point that no map entry names.
+const Unmapped = 0xff
+
+// Trust says which header field classifies a packet.
+type Trust uint8
+
+const (
+	TrustUnknown Trust = iota
+	TrustDSCP
+	TrustPCP
+	TrustNone
+)
+
+// String is the word that findings use.
+func (t Trust) String() string { return [...]string{"unknown", "dscp", "pcp", "none"}[t] }
+
+// ECN is a RED marking ramp at the egress queue; the zero ECN means that the queue does not mark.
+type ECN struct {
+	On         bool
+	Kmin, Kmax units.Bytes   // instantaneous queue length in bytes where marking starts and reaches Pmax
+	Pmax       units.Percent // marking probability at Kmax; above it every packet is marked
+}
+
+// Queue is the behaviour of one priority and its egress queue.
+type Queue struct {
+	Used     bool  // something is configured for it
+	Lossless bool  // PFC: we send pause for this priority and obey it
+	Strict   bool  // strict priority; otherwise DWRR by Weight
+	Weight   uint8 // DWRR weight; 0 = none given
+	ECN      ECN
+	Drop     bool // WRED drops instead of marking
+}
+
+// Action is what the PFC watchdog does with a stuck queue.
+type Action uint8
+
+const (
+	ActionNone    Action = iota
+	ActionDrop           // discard what is in and arrives for the queue
+	ActionForward        // ignore pause and send
+	ActionAlert          // report only
+)
+
+// String is the word used in a model.
+func (a Action) String() string { return [...]string{"none", "drop", "forward", "alert"}[a] }
+
+// Watchdog is the PFC watchdog of a port; the zero value means off. Times are in milliseconds.
+type Watchdog struct {
+	On                    bool
+	Detect, Restore, Poll int32
+	Action                Action
+}
+
+// NCCL is what the host's NCCL file says; the zero value means that there is no such setting.
+type NCCL struct {
+	On           bool
+	TrafficClass uint8 // NCCL_IB_TC: DSCP << 2
+	Timeout      uint8 // NCCL_IB_TIMEOUT, 4.096 us * 2^n; 0 = not set
+	RetryCount   uint8 // NCCL_IB_RETRY_CNT; 0 = not set
+}
+
+// Policy is the behaviour of one port: comparable and free of pointers. Arrays are indexed by DSCP, by traffic
+// class or by priority; priorities and traffic classes have the same numbers in the model.
+type Policy struct {
+	Known    Areas       // what the source of this policy speaks about; unknown is not off
+	MTU      units.Bytes // switch: L2 frame size without FCS; host: netdev MTU
+	Trust    Trust
+	DSCP     [64]uint8 // traffic class of each code point, or Unmapped
+	TCQueue  [8]uint8  // egress queue of each traffic class, or Unmapped
+	TCPG     [8]uint8  // ingress priority group of each traffic class, or Unmapped
+	PFCQueue [8]uint8  // queue stopped by a received pause of each priority, or Unmapped
+	Queues   [8]Queue
+	Watchdog Watchdog
+	NCCL     NCCL
+}
+
+// Only is p reduced to the areas in s: everything else is unknown and zero. Two sources that speak about different
+// areas are compared on what both know.
+func (p Policy) Only(s Areas) Policy {
+	s &= p.Known
+	q := Policy{Known: s}
+	if s.Has(AreaMTU) {
+		q.MTU = p.MTU
+	}
+	if s.Has(AreaMaps) {
+		q.Trust, q.DSCP, q.TCQueue, q.TCPG, q.PFCQueue = p.Trust, p.DSCP, p.TCQueue, p.TCPG, p.PFCQueue
+	}
+	for i, x := range p.Queues {
+		y := &q.Queues[i]
+		if s.Has(AreaScheduler) {
+			y.Used, y.Strict, y.Weight = x.Used, x.Strict, x.Weight
+		}
+		if s.Has(AreaPFC) {
+			y.Lossless = x.Lossless
+		}
+		if s.Has(AreaECN) {
+			y.ECN, y.Drop = x.ECN, x.Drop
+		}
+	}
+	if s.Has(AreaWatchdog) {
+		q.Watchdog = p.Watchdog
+	}
+	if s.Has(AreaNCCL) {
+		q.NCCL = p.NCCL
+	}
+	return q
+}
+
+// Lossless is the sorted list of the lossless priorities.
+func (p *Policy) Lossless() []int {
+	var r []int
+	for i, q := range p.Queues {
+		if q.Lossless {
+			r = append(r, i)
+		}
+	}
+	return r
+}
+
+// Field names one value of a policy, for origins and explain: "mtu", "trust", "dscp.26", "class.3" (that the
+// priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3",
+// "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "nccl.traffic_class", "nccl.timeout",
+// "nccl.retry_count".
+type Field string
+
+// OriginTable says where the values of a device came from: by override site, then by field. Devices share maps.
+type OriginTable map[string]map[Field]*model.Origin
+
+// Get finds an origin; nil when there is none (a live Net has none).
+func (t OriginTable) Get(site string, f Field) *model.Origin { return t[site][f] }
+
+// Port is one end of a link, or a port on its own.
+type Port struct {
+	Name     string        // the model's name, such as "downlink-1"
+	Iface    string        // the device's name, such as "Ethernet8"; "" when the inventory does not bind it
+	Peer     string        // name of the device at the other end, "" if none
+	PeerPort string        // the model's name of the port at the other end
+	Role     string        // "fabric", "host", "nic", …
+	Site     string        // the override site, such as "fabric" or "leaf.storage"; names shared objects
+	Speed    units.BitRate // bits per second
+	Cable    units.Length  // 0 = not given
+	State    State
+	Manage   Manage
+	Policy   int32 // index into Device.Policies
+}
+
+// Device is a switch or a host with its resolved ports.
+type Device struct {
+	Name     string
+	Fabric   string // metadata.name of the model; part of the names of shared objects
+	Role     string // "spine", "leaf", "host", …
+	Platform string // "sonic/sn5600"; the part before the slash is the dialect
+	Group    string // redundancy group, "" if none
+	Serial   string // expected serial number, "" if the inventory gives none
+	Host     bool
+	State    State
+	Manage   Manage
+	Profile  profiles.Platform // hardware facts
+	Classes  [8]string         // class name per priority, "" = the model does not name it
+	Ports    []Port            // sorted by Name, naturally ("p2" before "p10")
+	Policies []Policy          // interned
+	Origins  OriginTable
+}
+
+// Net is everything that takes part in the agreement. Devices are sorted by name, naturally.
+type Net struct {
+	Fabric  string
+	Devices []Device
+}
+
+// OS is the dialect of the device: the platform up to the slash.
+func (d *Device) OS() string {
+	os, _, _ := strings.Cut(d.Platform, "/")
+	return os
+}
+
+// Intern returns the index of p in d.Policies, adding it when it is new.
+func (d *Device) Intern(p Policy) int32 {
+	if i := slices.Index(d.Policies, p); i >= 0 {
+		return int32(i)
+	}
+	d.Policies = append(d.Policies, p)
+	return int32(len(d.Policies) - 1)
+}
+
+// PolicyOf is the policy of a port of d.
+func (d *Device) PolicyOf(p *Port) *Policy { return &d.Policies[p.Policy] }
+
+// Port finds a port by the model's name, or else by the device's name; nil when there is none.
+func (d *Device) Port(name string) *Port {
+	if i := slices.IndexFunc(d.Ports, func(p Port) bool { return p.Name == name }); i >= 0 {
+		return &d.Ports[i]
+	}
+	if i := slices.IndexFunc(d.Ports, func(p Port) bool { return p.Iface == name && name != "" }); i >= 0 {
+		return &d.Ports[i]
+	}
+	return nil
+}
+
+// Bind returns d with interface names replaced by the device's own: aliases maps a PCI address or a front-panel
+// alias to the name that the device uses.
+func (d Device) Bind(aliases map[string]string) Device {
+	if len(aliases) == 0 {
+		return d
+	}
+	d.Ports = slices.Clone(d.Ports)
+	for i := range d.Ports {
+		if n := aliases[d.Ports[i].Iface]; n != "" {
+			d.Ports[i].Iface = n
+		}
+	}
+	return d
+}
+
+// Device finds a device by name; nil when there is none. It is linear: loops over many names build a map.
+func (n *Net) Device(name string) *Device {
+	if i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.Name == name }); i >= 0 {
+		return &n.Devices[i]
+	}
+	return nil
+}
+
+// Join gives an identity (names, ports, peers, ownership: from the model) the behaviour lifted from the device,
+// which Lift keys by interface name. A port whose interface the device does not show keeps its place with a policy
+// that knows nothing. Origins are kept, so that a finding on a live value can point at the line that asks for it.
+func Join(identity Device, lifted map[string]Policy) Device {
+	d := identity
+	d.Ports = slices.Clone(identity.Ports)
+	d.Policies = nil
+	for i := range d.Ports {
+		d.Ports[i].Policy = d.Intern(lifted[d.Ports[i].Iface])
+	}
+	return d
+}
+
+// Mix is the Net in the middle of a rollout: devices for which done reports true are as in want, the others as in
+// old. Devices that only one side has are taken from that side. Neither input is changed.
+func Mix(old, want *Net, done func(device string) bool) *Net {
+	m := &Net{Fabric: want.Fabric}
+	index := make(map[string]*Device, len(old.Devices))
+	for i := range old.Devices {
+		index[old.Devices[i].Name] = &old.Devices[i]
+	}
+	for _, d := range want.Devices {
+		if o := index[d.Name]; o != nil {
+			delete(index, d.Name)
+			if !done(d.Name) {
+				d = *o
+			}
+		}
+		m.Devices = append(m.Devices, d)
+	}
+	for _, o := range old.Devices {
+		if index[o.Name] != nil {
+			m.Devices = append(m.Devices, o)
+		}
+	}
+	slices.SortStableFunc(m.Devices, func(a, b Device) int { return CompareNames(a.Name, b.Name) })
+	return m
+}
+
+// CompareNames orders names naturally: runs of digits compare as numbers, so "leaf2" is before "leaf10".
+func CompareNames(a, b string) int {
+	for a != "" && b != "" {
+		na, nb := digits(a), digits(b)
+		if na > 0 && nb > 0 {
+			x, y := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
+			if len(x) != len(y) {
+				return len(x) - len(y)
+			}
+			if c := strings.Compare(x, y); c != 0 {
+				return c
+			}
+			if na != nb {
+				return na - nb
+			}
+			a, b = a[na:], b[nb:]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,3 @@
+package render
+
+var eos = Dialect{OS: "eos"}

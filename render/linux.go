@@ -1,0 +1,3 @@
+package render
+
+var linux = Dialect{OS: "linux"}

@@ -1,0 +1,3 @@
+package render
+
+var sonic = Dialect{OS: "sonic"}
