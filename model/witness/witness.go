@@ -1,0 +1,49 @@
+// Package witness finds the second witnesses of tests: other people's tools and the reference data, which stays
+// outside the repository. A missing witness skips the test with the reason, or fails it when
+// FABRICCTL_REQUIRE_WITNESSES=1. Only tests import it.
+package witness
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Tool is the path of a program. Debian keeps some of them outside an ordinary user's PATH.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	if p, err := exec.LookPath(name); err == nil {
+		return p
+	}
+	for _, dir := range []string{"/usr/sbin", "/sbin"} {
+		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return p
+		}
+	}
+	Missing(t, name+" is not installed")
+	return ""
+}
+
+// Reference is a path below FABRICCTL_REFERENCE, the folder with the data that is not ours to ship.
+func Reference(t testing.TB, path string) string {
+	t.Helper()
+	root := os.Getenv("FABRICCTL_REFERENCE")
+	if root == "" {
+		Missing(t, "FABRICCTL_REFERENCE is not set: it names the folder with the SONiC YANG models and reference data")
+	}
+	p := filepath.Join(root, path)
+	if _, err := os.Stat(p); err != nil {
+		t.Fatalf("FABRICCTL_REFERENCE is set, but %v", err)
+	}
+	return p
+}
+
+// Missing skips the test with the reason, or fails it when witnesses are required.
+func Missing(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("FABRICCTL_REQUIRE_WITNESSES") == "1" {
+		t.Fatal("required witness: " + reason)
+	}
+	t.Skip(reason)
+}
