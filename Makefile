@@ -1,0 +1,30 @@
+# Everything a developer runs. CI calls .ci/run, which uses the same targets' commands.
+GO ?= go
+
+.PHONY: build test race lint fuzz full
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
+
+test:
+	$(GO) test ./...
+
+race:
+	$(GO) test -race ./drivers/... ./model/journal/...
+
+lint: bin/gofumpt
+	$(GO) vet ./...
+	test -z "$$(bin/gofumpt -l $$(git ls-files '*.go'))"
+	bin/staticcheck ./...
+	bin/deadcode -test ./...
+
+bin/gofumpt: tools/go.mod
+	cd tools && $(GO) build -o ../bin/ mvdan.cc/gofumpt honnef.co/go/tools/cmd/staticcheck golang.org/x/tools/cmd/deadcode
+
+fuzz:
+	tools/fuzz.sh 5s
+
+# The long matrices: ten minutes of each fuzz target, and every kill point.
+full: test race
+	tools/fuzz.sh 10m
+	FABRICCTL_FULL=1 $(GO) test -timeout 60m ./cmd/fabricctl -run Kill
