@@ -1,0 +1,224 @@
+// Package ssh is the one SSH dialler: host keys from known_hosts, the agent, key files, one password attempt, jump
+// hosts, commands, terminal sessions and sftp. CLI drivers, the host driver and tunnelled gNMI all go through it, so
+// that the question "who is at the other end?" has one answer in one place.
+//
+// Every error names the device and the address. Branch on ErrHostKey, ErrHostUnknown, ErrHostChanged and ErrAuth.
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	xssh "golang.org/x/crypto/ssh"
+
+	"github.com/fabricctl/fabricctl/drivers/secret"
+)
+
+// Config is one hop: where it is, who we are there, and how we know that it is it.
+type Config struct {
+	Name    string // inventory name, for errors and logs
+	Address string // host or host:port; 22 when there is no port
+	User    string
+
+	// Password answers "password" and a one-question "keyboard-interactive", once over both: a second wrong answer
+	// may lock the account.
+	Password secret.Secret
+	Keys     []Key  // private key files, tried before the agent's
+	Agent    string // socket of ssh-agent (SSH_AUTH_SOCK); "" = none
+
+	KnownHosts []string // OpenSSH known_hosts files; missing ones count as empty
+	Insecure   bool     // accept any host key, with a warning in the log
+
+	Via       []Config      // jump hosts, the first one reached directly; theirs must be empty
+	Keepalive time.Duration // how often to ask whether the peer is there, and how long to wait for it; 0 = never
+	Log       *slog.Logger  // nil = silent
+}
+
+// Key is a private key file.
+type Key struct {
+	Path       string
+	Passphrase secret.Secret // for an encrypted key, unless the agent holds it
+}
+
+// ErrAuth is returned by Dial when the device knows us and does not let us in. Dialling again with the same
+// credentials costs another attempt.
+var ErrAuth = errors.New("login refused")
+
+// Client is a connection to one device, jump hosts included. Its methods may be called from several goroutines.
+type Client struct {
+	at     string // "leaf1: ssh 10.0.0.11:22", the start of every error
+	conn   *xssh.Client
+	below  *Client // the jump host under us, or nil
+	closed chan struct{}
+	once   sync.Once
+	wg     sync.WaitGroup
+}
+
+// Dial connects, checks the host key and logs in, hop by hop. The context bounds the dialling only. What hangs is
+// said with what was awaited.
+func Dial(ctx context.Context, c Config) (*Client, error) {
+	var below *Client
+	for _, hop := range c.Via {
+		if len(hop.Via) > 0 {
+			return nil, fmt.Errorf("%s: jump host %s has jump hosts of its own: list all of them in order", c.Name, hop.Name)
+		}
+		next, err := dial(ctx, hop, below)
+		if err != nil {
+			below.Close()
+			return nil, fmt.Errorf("%s: via %w", c.Name, err)
+		}
+		below = next
+	}
+	cl, err := dial(ctx, c, below)
+	if err != nil {
+		below.Close()
+		return nil, err
+	}
+	return cl, nil
+}
+
+// dial connects one hop over the one below it.
+func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	addr := withPort(c.Address)
+	at := fmt.Sprintf("%s: ssh %s", cmp.Or(c.Name, addr), addr)
+	hosts, err := newHostKeys(c, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	login, err := newLogin(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	defer login.close()
+
+	var tcp net.Conn
+	if below != nil {
+		tcp, err = below.conn.DialContext(ctx, "tcp", addr)
+	} else {
+		tcp, err = (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("waiting for the connection: %w", context.Cause(ctx))
+		}
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = tcp.Close() })
+	conn, chans, reqs, err := xssh.NewClientConn(tcp, addr, &xssh.ClientConfig{
+		User:              c.User,
+		Auth:              login.methods(),
+		HostKeyCallback:   hosts.check,
+		HostKeyAlgorithms: hosts.algorithms,
+		ClientVersion:     "SSH-2.0-fabricctl",
+	})
+	if !stop() || err != nil {
+		_ = tcp.Close()
+		return nil, fmt.Errorf("%s: %w", at, failure(ctx, err, c.User, hosts, login))
+	}
+	cl := &Client{at: at, conn: xssh.NewClient(conn, chans, reqs), below: below, closed: make(chan struct{})}
+	if c.Keepalive > 0 {
+		cl.wg.Go(func() { cl.keepalive(c.Keepalive) })
+	}
+	c.Log.Debug("ssh connected", "device", c.Name, "address", addr, "user", c.User, "server", string(conn.ServerVersion()))
+	return cl, nil
+}
+
+// failure says why a handshake ended, by what had been reached rather than by what the library calls it.
+func failure(ctx context.Context, err error, user string, h *hostKeys, l *login) error {
+	if ctx.Err() != nil {
+		awaited := "the server's greeting and key"
+		if h.accepted {
+			awaited = "the answer to the login"
+		}
+		return fmt.Errorf("waiting for %s: %w", awaited, context.Cause(ctx))
+	}
+	if h.refusal != nil {
+		return h.refusal
+	}
+	if n, ok := errors.AsType[*xssh.AlgorithmNegotiationError](err); ok && h.isOurs(n.SupportedAlgorithms) {
+		return h.otherType(n.RequestedAlgorithms)
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner // drops "ssh: handshake failed"
+	}
+	_, broken := errors.AsType[net.Error](err)
+	broken = broken || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+	switch {
+	case h.accepted && l.spent:
+		return fmt.Errorf("%w for user %q, password tried once: %w", ErrAuth, user, err)
+	case h.accepted && !broken:
+		return fmt.Errorf("%w for user %q: %w", ErrAuth, user, l.why(err))
+	case errors.Is(err, io.EOF):
+		return errors.New("the server closed the connection during the handshake")
+	}
+	return err
+}
+
+// keepalive closes the connection when the peer stops answering.
+func (c *Client) keepalive(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.closed:
+			return
+		case <-tick.C:
+		}
+		dead := time.AfterFunc(every, func() { _ = c.conn.Close() })
+		_, _, err := c.conn.SendRequest("keepalive@openssh.com", true, nil)
+		if !dead.Stop() || err != nil {
+			_ = c.conn.Close()
+			return
+		}
+	}
+}
+
+// DialContext opens a TCP connection from the device, the way a jump host does. The connection has no deadlines.
+func (c *Client) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.conn.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: to %s: %w", c.at, addr, err)
+	}
+	return conn, nil
+}
+
+// CloseOn closes the connection when ctx ends, so that whatever blocks on it returns. Call stop when the work is done.
+func (c *Client) CloseOn(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { _ = c.Close() })
+}
+
+// Close ends the connection and its jump hosts'. Everything that waits on it returns. It may be called again, and on
+// nil.
+func (c *Client) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.conn.Close() // an error means that it was closed already
+		_ = c.below.Close()
+	})
+	c.wg.Wait()
+	return nil
+}
+
+// withPort adds port 22 where there is none.
+func withPort(address string) string {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	if n := len(address); n > 1 && address[0] == '[' && address[n-1] == ']' {
+		address = address[1 : n-1]
+	}
+	return net.JoinHostPort(address, "22")
+}
