@@ -1,0 +1,67 @@
+package rollout
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Engine plans and carries out runs. Its fields are set once by the caller and not changed while it works; the zero
+// value of an optional field means its default. An Engine may be used by several goroutines.
+type Engine struct {
+	Open     func(ctx context.Context, device string) (drivers.Device, error) // a new connection to a device of the inventory
+	Dialect  func(os string) *render.Dialect                                  // render.ByOS
+	StateDir string                                                           // journals (runs/) and leases (leases/); created with mode 0700
+	Tool     string                                                           // version of fabricctl
+	Now      func() time.Time                                                 // clock
+	NewID    func() string                                                    // id of a new run: letters, digits and "-", at most 28 of them
+	Log      *slog.Logger                                                     // nil discards
+	Hook     func(point string)                                               // failpoints, see Points; nil does nothing
+	Progress func(Event)                                                      // called by one goroutine at a time; nil does nothing
+	Wait     func(ctx context.Context, d time.Duration) error                 // pause between attempts to reconnect; nil waits for real
+	Parallel int                                                              // devices at a time; 0 means 8
+	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
+	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
+	Grace    time.Duration                                                    // for reading and restoring a device after an error or an interruption; 0 means 2 minutes
+	LeaseTTL time.Duration                                                    // must be longer than the longest transaction; 0 means 15 minutes
+}
+
+// PlanOptions are the choices of a plan.
+type PlanOptions struct {
+	Model string // digest of the model
+	Adopt bool   // look for live objects that may stand for ours
+	Lab   bool   // every target is emulated: unverified platforms need no leave
+}
+
+// ApplyOptions are the leaves that a user gives. They stand in the journal and hold for Resume too.
+type ApplyOptions struct {
+	AllowDisruptive  bool `json:"allow_disruptive,omitempty"`  // risks of class flap and worse
+	AcceptUnverified bool `json:"accept_unverified,omitempty"` // platforms not tried on a real device
+}
+
+// Stage is what is being done to a device.
+type Stage string
+
+const (
+	StageRead    Stage = "read"
+	StageCommit  Stage = "commit"
+	StageVerify  Stage = "verify"
+	StageConfirm Stage = "confirm"
+	StageSave    Stage = "save"
+	StageUndo    Stage = "undo"
+	StageDone    Stage = "done" // Outcome is set
+)
+
+// Event is progress as data.
+type Event struct {
+	Device  string
+	Stage   Stage
+	Step    int // from 1; 0 when the stage is not about a step
+	Of      int // steps of the device
+	Changes int // changes of the step
+	Outcome Outcome
+	Message string
+}

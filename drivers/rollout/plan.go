@@ -1,0 +1,199 @@
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// PlanSchema names the format of a plan file. A reader that does not know it refuses the file.
+const PlanSchema = "fabricctl/plan/v1"
+
+// Plan is what Apply will do, and all it needs to know: it is computed by reading devices, written to a file for
+// review, and stands whole at the head of the run's journal. It holds no secrets.
+type Plan struct {
+	Schema  string       `json:"schema"`             // PlanSchema
+	Tool    string       `json:"tool"`               // version of fabricctl that made the plan
+	Fabric  string       `json:"fabric"`             // metadata.name of the model
+	Model   string       `json:"model"`              // digest of the model; Apply's caller compares it
+	Created time.Time    `json:"created,omitzero"`   // UTC
+	Lab     bool         `json:"lab,omitempty"`      // every target is an emulated device
+	Adopt   bool         `json:"adopt,omitempty"`    // adoption was asked for
+	Devices []DevicePlan `json:"devices"`            // in the order of the model
+	Finds   diag.List    `json:"findings,omitempty"` // about the plan as a whole
+}
+
+// Mode says what a plan does with a device.
+type Mode string
+
+const (
+	Write   Mode = "write"   // something is owned; differences become steps
+	Watch   Mode = "observe" // nothing is owned, or it is in maintenance: read, never written
+	Skipped Mode = "skipped" // planned or absent: not contacted
+)
+
+// DevicePlan is the part of a plan about one device. Steps are empty when nothing has to change, and also when Error
+// is set or Blocked holds.
+type DevicePlan struct {
+	Name     string         `json:"name"`
+	OS       string         `json:"os"`
+	Platform string         `json:"platform"`
+	Host     bool           `json:"host,omitempty"`
+	Mode     Mode           `json:"mode"`
+	Reason   string         `json:"reason,omitempty"` // why the mode is not "write"
+	Facts    render.Facts   `json:"facts"`
+	Caps     drivers.Caps   `json:"caps"`
+	Verified bool           `json:"verified"`          // the platform was tried on a real device
+	Adopted  render.Names   `json:"adopted,omitempty"` // live objects that stand for ours
+	Live     string         `json:"live,omitempty"`    // fingerprint of the owned live settings
+	Steps    []Step         `json:"steps,omitempty"`
+	Ops      Ops            `json:"ops"`
+	Risks    []render.Risk  `json:"risks,omitempty"`
+	Findings diag.List      `json:"findings,omitempty"`
+	Blocked  bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
+	Error    string         `json:"error,omitempty"`   // the device could not be read or rendered
+	Intent   *intent.Device `json:"intent,omitempty"`  // resolved, without origins: decides ownership when a run is finished or undone. Not a stable format
+}
+
+// Ops counts the changes of a device by kind.
+type Ops struct {
+	Add    int `json:"add"`
+	Set    int `json:"set"`
+	Remove int `json:"remove"`
+}
+
+// Total is the number of changes.
+func (o Ops) Total() int { return o.Add + o.Set + o.Remove }
+
+// Ops counts the changes of the whole plan.
+func (p *Plan) Ops() Ops {
+	var t Ops
+	for _, d := range p.Devices {
+		t.Add, t.Set, t.Remove = t.Add+d.Ops.Add, t.Set+d.Ops.Set, t.Remove+d.Ops.Remove
+	}
+	return t
+}
+
+// Failed reports whether an active device could not be read.
+func (p *Plan) Failed() bool {
+	for _, d := range p.Devices {
+		if d.Error != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Changes reports whether the plan asks for any change.
+func (p *Plan) Changes() bool { return p.Ops().Total() > 0 }
+
+// Device finds the part about a device; nil when there is none.
+func (p *Plan) Device(name string) *DevicePlan {
+	for i := range p.Devices {
+		if p.Devices[i].Name == name {
+			return &p.Devices[i]
+		}
+	}
+	return nil
+}
+
+// Worst is the worst risk class of a device and the number of ports that it names.
+func (d *DevicePlan) Worst() (render.RiskClass, int) {
+	worst, ports := render.Hitless, 0
+	for _, r := range d.Risks {
+		switch {
+		case r.Class > worst:
+			worst, ports = r.Class, len(r.Ports)
+		case r.Class == worst && worst > render.Hitless:
+			ports += len(r.Ports)
+		}
+	}
+	return worst, ports
+}
+
+// Encode is the plan as indented JSON. The same plan gives the same bytes.
+func (p *Plan) Encode() ([]byte, error) {
+	b, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// WriteFile writes the plan with mode 0600, whole or not at all.
+func (p *Plan) WriteFile(path string) error {
+	b, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".plan-*")
+	if err != nil {
+		return fmt.Errorf("plan file: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("plan file: %w", err)
+	}
+	return nil
+}
+
+// ReadFile reads a plan file. A file of another schema, with unknown fields, or with anything after the plan is
+// refused: what is not understood whole is not applied.
+func ReadFile(path string) (*Plan, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("plan file: %w", err)
+	}
+	p, err := Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("plan file %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Decode reads what Encode writes.
+func Decode(b []byte) (*Plan, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, plainJSON(err)
+	}
+	if head.Schema != PlanSchema {
+		return nil, fmt.Errorf("schema is %q, this version of fabricctl reads %q", head.Schema, PlanSchema)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	p := new(Plan)
+	if err := d.Decode(p); err != nil {
+		return nil, plainJSON(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("there is more after the plan")
+	}
+	return p, p.check()
+}
+
+// plainJSON takes the Go type names out of a decoder's error.
+func plainJSON(err error) error {
+	var t *json.UnmarshalTypeError
+	if errors.As(err, &t) {
+		return fmt.Errorf("field %q does not hold a %s", t.Field, t.Value)
+	}
+	return err
+}

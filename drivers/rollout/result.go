@@ -1,0 +1,128 @@
+package rollout
+
+import (
+	"errors"
+	"time"
+)
+
+// Outcome is what is known about a device after a run; it is said only after the device was read.
+type Outcome string
+
+const (
+	Unchanged  Outcome = "unchanged"   // it holds what it held before the run; Cause says why if that was not the wish
+	Applied    Outcome = "applied"     // it holds what was planned, read back over a new connection, confirmed and saved
+	RolledBack Outcome = "rolled-back" // something was written and has been taken back; it holds what it held before
+	Unknown    Outcome = "unknown"     // it could not be read after a write began
+	NeedsHands Outcome = "needs-hands" // it holds neither the old nor the new state, and undo failed or would destroy another's change
+)
+
+// Cause says why a device is not as wished.
+type Cause string
+
+const (
+	None        Cause = ""
+	Refused     Cause = "refused"     // for safety: stale plan, wrong device, competing owner, foreign transaction
+	FailedCause Cause = "failed"      // the device or the way to it failed
+	NotStarted  Cause = "not-started" // an earlier wave did not succeed, so this device was not touched
+	Interrupted Cause = "interrupted" // the run was asked to stop
+)
+
+// Result is the outcome of one device.
+type Result struct {
+	Device  string   `json:"device"`
+	Outcome Outcome  `json:"outcome"`
+	Cause   Cause    `json:"cause,omitempty"`
+	Message string   `json:"message,omitempty"` // one line: the device's own sentence, or what moved
+	Notes   []string `json:"notes,omitempty"`   // what a reader should know besides
+	Steps   int      `json:"steps"`             // transactions in the plan
+	Done    int      `json:"done"`              // transactions in force at the end
+	Err     error    `json:"-"`                 // for errors.Is; nil in a result read from a journal
+}
+
+// Kind is what a run, or a later attempt on it, does.
+type Kind string
+
+const (
+	KindApply    Kind = "apply"
+	KindResume   Kind = "resume"
+	KindRollback Kind = "rollback"
+)
+
+// Run is the result of Apply, Resume or Rollback, and what Show reads from a journal.
+type Run struct {
+	ID          string    `json:"id"`
+	Fabric      string    `json:"fabric"`
+	Kind        Kind      `json:"kind"`
+	Owner       string    `json:"owner"`                 // user@host
+	Fence       uint64    `json:"fence"`                 // lease number of the attempt
+	Started     time.Time `json:"started,omitzero"`      // of the attempt
+	Ended       time.Time `json:"ended,omitzero"`        // zero while it runs, or when it died
+	Interrupted bool      `json:"interrupted,omitempty"` // stopped on request
+	Results     []Result  `json:"results"`               // in the order of the plan; devices with nothing to do are left out
+	Notes       []string  `json:"notes,omitempty"`       // about the run, for example a torn journal line
+}
+
+// RefusedError is a run refused as a whole, before anything was touched.
+type RefusedError struct {
+	Reason string
+	Hint   string // what would make it possible; may be ""
+	Err    error  // the cause, for errors.Is; may be nil
+}
+
+func (e *RefusedError) Error() string {
+	s := e.Reason
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// Unwrap is the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// ExitCode is the exit code of design section 14 for what Apply, Resume or Rollback returned: 0 done; 1 failed before
+// any change; 3 partly applied; 4 refused for safety or taken back; 5 needs hands or unknown; 130 interrupted.
+func ExitCode(r *Run, err error) int {
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return 4
+	case err != nil || r == nil:
+		return 1
+	}
+	var good, bad, safe int
+	for _, x := range r.Results {
+		switch {
+		case x.Outcome == Unknown || x.Outcome == NeedsHands:
+			return 5
+		case r.good(x):
+			good++
+		case x.Outcome == RolledBack || x.Cause == Refused || x.Outcome == Applied:
+			bad, safe = bad+1, safe+1
+		default:
+			bad++
+		}
+	}
+	switch {
+	case r.Interrupted:
+		return 130
+	case bad == 0:
+		return 0
+	case good > 0 && r.Kind != KindRollback:
+		return 3
+	case safe > 0:
+		return 4
+	}
+	return 1
+}
+
+// good reports whether x is what the run wished for.
+func (r *Run) good(x Result) bool {
+	if x.Cause != None {
+		return false
+	}
+	if r.Kind == KindRollback {
+		return x.Outcome == RolledBack || x.Outcome == Unchanged
+	}
+	return x.Outcome == Applied || x.Outcome == Unchanged
+}
