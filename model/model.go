@@ -1,0 +1,230 @@
+// Package model holds what an operator writes: the fabric (kind Fabric), how its names are bound to reality (kind
+// Inventory), and hardware that fabricctl does not know yet (kind Profile). Load reads YAML layers into a Fabric;
+// every value remembers the line it came from and the lines it won over.
+//
+// The order of types is the order of work: documents are checked against one static schema, layers are merged, values
+// are decoded, the topology is expanded into devices and ports, and the whole is validated. All findings of a load are
+// reported together.
+package model
+
+import (
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// APIVersion is the version of the documents that this package reads.
+const APIVersion = "fabricctl/v1"
+
+// Value is one scalar of the model: its value, whether it was given, and where it came from. From is never nil for a
+// value that is Set; a default may have V and From without being Set.
+type Value[T any] struct {
+	V    T
+	Set  bool
+	From *Origin
+}
+
+// Pos is where the value stands, or the zero Pos.
+func (v Value[T]) Pos() diag.Pos { return v.From.At() }
+
+// Or is v when it is set, else w.
+func (v Value[T]) Or(w Value[T]) Value[T] {
+	if v.Set {
+		return v
+	}
+	return w
+}
+
+// Fabric is a loaded model. It is not changed once loaded: With returns another one.
+type Fabric struct {
+	Name      Value[string]
+	Pos       diag.Pos // of the first Fabric document
+	MTU       MTU
+	Classes   []Class // in the order of the model
+	Watchdog  Watchdog
+	NCCL      NCCL
+	Manage    FabricManage
+	Adopt     Value[bool] // manage.adopt: objects bound by modelled ports alone may be taken over
+	Acks      []Ack
+	Roles     map[string]*Override // overrides by role; nil entries do not occur
+	Devices   []Device             // the expanded topology, sorted by name
+	Endpoints map[string]*Endpoint // by device name, for every device of the topology
+	Catalog   *profiles.Catalog    // the platforms known to this model: built in, and Profile documents
+
+	docs roots // the merged documents, for With, Digest and Leaves
+}
+
+// MTU are the frame sizes of a fabric.
+type MTU struct {
+	Fabric Value[units.Bytes] // a switch port's L2 size without FCS
+	Host   Value[units.Bytes] // a host's netdev MTU
+	RoCE   Value[units.Bytes] // the RDMA payload; not rendered yet
+}
+
+// Class is one traffic class. Its priority is also its traffic class and its queue.
+type Class struct {
+	Name      string
+	Pos       diag.Pos // of the class
+	Role      Value[string]
+	DSCP      []Value[uint8] // sorted; empty for the rest class
+	Rest      Value[bool]    // takes every code point that no other class names
+	Priority  Value[uint8]
+	Lossless  Value[bool]
+	ECN       ECN
+	Bandwidth Value[units.Percent] // share of the non-strict classes, whole percent
+	Strict    Value[bool]          // scheduling: strict
+	Xoff      Xoff                 // not rendered yet
+	Headroom  Value[AutoBytes]     // not rendered yet
+	Xon       Value[AutoBytes]     // not rendered yet
+	FanIn     Value[int]           // not rendered yet
+	Flows     Value[int]           // not rendered yet
+	DropNoARP Value[bool]          // drop_incomplete_arp; not rendered yet
+}
+
+// ECN is a marking ramp as the model gives it; an unset field is inherited.
+type ECN struct {
+	Kmin, Kmax Value[units.Bytes]
+	Pmax       Value[units.Percent]
+}
+
+// Xoff is where pause starts: one of static bytes, a dynamic threshold, or a share of something named.
+type Xoff struct {
+	Bytes Value[units.Bytes]
+	Alpha Value[units.Ratio]
+	Share Value[units.Percent]
+	Of    Value[string]
+}
+
+// AutoBytes is a size, or "auto".
+type AutoBytes struct {
+	Auto  bool
+	Bytes units.Bytes
+}
+
+// Watchdog is the PFC watchdog as the model gives it.
+type Watchdog struct {
+	Detect, Restore, Poll Value[units.Duration] // whole milliseconds
+	Action                Value[string]         // drop, forward, alert
+}
+
+// NCCL is what the model says about the hosts' NCCL file.
+type NCCL struct {
+	Class      Value[string]
+	Timeout    Value[int]
+	RetryCount Value[int]
+}
+
+// AreaNames are the areas of ownership, as written under manage.
+func AreaNames() []string {
+	return []string{"mtu", "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", "host-nccl"}
+}
+
+// Manage says who owns what: All for every area, Areas for single ones, which win. Words are own, observe, ignore.
+type Manage struct {
+	All   Value[string]
+	Areas map[string]Value[string]
+}
+
+// FabricManage is ownership at the top of the model.
+type FabricManage struct{ Switches, Hosts Manage }
+
+// Ack is an acknowledged rule.
+type Ack struct {
+	Rule   Value[string]
+	Reason Value[string]
+}
+
+// Override changes values for a role, a device or a port. Unset values are inherited from the level above.
+type Override struct {
+	Pos      diag.Pos
+	State    Value[string] // active, planned, maintenance, absent
+	Manage   Manage
+	MTU      MTU
+	Classes  []Class // only the fields that an override may change are set
+	Watchdog Watchdog
+	Devices  map[string]*Override // of a role
+	Ports    map[string]*Override // of a device
+}
+
+// Shapes reports whether o itself (not what is below it) changes behaviour, and so names a site of its own.
+func (o *Override) Shapes() bool {
+	return o != nil && (o.MTU.Fabric.Set || o.MTU.Host.Set || len(o.Classes) > 0 || o.Watchdog != Watchdog{})
+}
+
+// Device is a switch or host of the expanded topology.
+type Device struct {
+	Name     string
+	Role     string // "spine", "leaf", "host", or as written
+	Host     bool
+	Platform Value[string]
+	From     *Origin   // the line that made it exist
+	Override *Override // of this device, nil if none
+	Ports    []Port    // downlinks, uplinks, then others by name
+}
+
+// Port is one end of a link, or a port on its own.
+type Port struct {
+	Name     string
+	Iface    Value[string] // the device's name; not Set when nothing binds it
+	Role     string        // "fabric", "host", "nic", "storage", "unused"
+	Peer     string        // device at the other end
+	PeerPort string
+	Speed    Value[units.BitRate]
+	Cable    Value[units.Length]
+	From     *Origin   // the line that made it exist
+	Override *Override // of this port, nil if none
+}
+
+// Endpoint is how to reach a device and how to know that it is the right one. Strings that may hold secrets are
+// references (env:, file:, exec:), never resolved here.
+type Endpoint struct {
+	Device   string
+	Pos      diag.Pos // of the device in the inventory; zero when the inventory does not name it
+	Address  Value[string]
+	Serial   Value[string]
+	Hostname Value[string]
+	Lab      Value[bool]
+	GNMI     GNMI
+	SSH      SSH
+}
+
+// GNMI is how to reach a device over gNMI.
+type GNMI struct {
+	Port       Value[int]
+	CA         Value[string] // reference
+	Cert       Value[string] // reference
+	Key        Value[string] // reference
+	ServerName Value[string]
+	Insecure   Value[bool]
+	Username   Value[string] // text or reference
+	Password   Value[string] // reference
+}
+
+// SSH is how to reach a device over SSH.
+type SSH struct {
+	Port       Value[int]
+	Username   Value[string] // text or reference
+	Password   Value[string] // reference
+	Key        Value[string] // reference
+	KnownHosts Value[string] // reference
+	Via        Value[string] // jump host: host, host:port or user@host
+	Insecure   Value[bool]
+}
+
+// Edit sets one scalar: Path is the keys from the top of the Fabric document, list elements by name
+// ("classes.training.ecn.kmin"); Value is written as in YAML ("800KB").
+type Edit struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// Patch is a set of edits, applied together.
+type Patch []Edit
+
+// Leaf is one scalar of the merged documents.
+type Leaf struct {
+	Path  string // keys joined by ".", list elements by name, or by [n] where they have none
+	Text  string // as written
+	Later bool   // read, but nothing is rendered from it yet
+	From  *Origin
+}
