@@ -151,18 +151,20 @@ func readExec(ctx context.Context, command string, o Options) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	return trimmed(out.Bytes())
+	return trimmed(out.b.Bytes())
 }
 
 // bounded keeps up to limit+1 bytes and swallows the rest, so that a chatty command ends by itself.
-type bounded struct{ bytes.Buffer }
+type bounded struct {
+	b bytes.Buffer // not embedded: its ReadFrom would pass Write by
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
 	n := len(p)
-	if room := limit + 1 - b.Len(); n > room {
+	if room := limit + 1 - b.b.Len(); n > room {
 		p = p[:room]
 	}
-	_, err := b.Buffer.Write(p)
+	_, err := b.b.Write(p)
 	return n, err
 }
 

@@ -125,6 +125,7 @@ func TestResolve(t *testing.T) {
 		{ref: "exec:no-such-command-here x", err: "executable file not found"},
 		{ref: "exec:true", err: "secret exec:true: empty"},
 		{ref: "exec:echo $PW `id`", want: "$PW `id`"}, // no shell
+		{ref: "exec:head -c 3000000 /dev/zero", err: "larger than"},
 		{ref: "exec:", err: "nothing after the colon"},
 		{ref: "hunter2", err: "not a secret reference"},
 		{ref: "vault:x", err: "not a secret reference"},

@@ -29,7 +29,7 @@ func (c *Client) Run(ctx context.Context, command string, stdin io.Reader) (Outp
 	defer stop()
 	var stdout, stderr bounded
 	o, err := c.run(command, stdin, &stdout, &stderr)
-	o.Stdout, o.Stderr = stdout.Bytes(), stderr.Bytes()
+	o.Stdout, o.Stderr = stdout.b.Bytes(), stderr.b.Bytes()
 	switch {
 	case ctx.Err() != nil:
 		return o, fmt.Errorf("%s: waiting for %q to end: %w", c.at, command, context.Cause(ctx))
@@ -81,16 +81,16 @@ func exit(err error) (Output, error) {
 
 // bounded keeps MaxOutput bytes and swallows the rest, so that the command ends by itself.
 type bounded struct {
-	bytes.Buffer
+	b    bytes.Buffer // not embedded: its ReadFrom would pass Write by
 	over bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
 	n := len(p)
-	if room := MaxOutput - b.Len(); n > room {
+	if room := MaxOutput - b.b.Len(); n > room {
 		p, b.over = p[:room], true
 	}
-	_, err := b.Buffer.Write(p)
+	_, err := b.b.Write(p)
 	return n, err
 }
 
