@@ -1,0 +1,276 @@
+// Package journal is the memory that survives kill -9: an append-only log of JSON lines, and a lease file.
+//
+// A log (Create, Open, Append, Read) is written one record at a time, each with a sequence number and a checksum, and
+// Append returns only when the record is on the disk: what a record announces may be done only after that. A last
+// line that was not written whole is dropped and reported, since nothing can have been done on its strength; damage
+// anywhere else is an error that names the line.
+//
+// A lease (Acquire, Check, Release) says who may work on a fabric. Each holder gets a higher fence number than the
+// one before, so a holder that was taken for dead finds out at its next Check.
+//
+// The package keeps no state of its own: the clock and the failpoint hook are parameters.
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Hook is called at named points, before and after each fsync: "journal.fsync.before", "journal.fsync.after",
+// "lease.fsync.before", "lease.fsync.after". Nil does nothing. Tests use it to die at a point of their choice.
+type Hook func(point string)
+
+func (h Hook) at(point string) {
+	if h != nil {
+		h(point)
+	}
+}
+
+// Options are what a log or a lease takes from its surroundings.
+type Options struct {
+	Now  func() time.Time // clock; records and leases carry UTC
+	Hook Hook             // failpoints, may be nil
+}
+
+// Record is one line of a log.
+type Record struct {
+	Seq  uint64          `json:"seq"` // from 1, without gaps
+	Time time.Time       `json:"time"`
+	Kind string          `json:"kind"`
+	Data json.RawMessage `json:"data"`
+}
+
+// Into decodes the data of r.
+func (r Record) Into(v any) error {
+	if err := json.Unmarshal(r.Data, v); err != nil {
+		return fmt.Errorf("journal record %d (%s): %w", r.Seq, r.Kind, err)
+	}
+	return nil
+}
+
+// Dropped is a last line that was not written whole.
+type Dropped struct {
+	Line  int // from 1
+	Bytes int // how many were dropped
+}
+
+func (d *Dropped) String() string {
+	return fmt.Sprintf("line %d was not written whole and is ignored (%d bytes)", d.Line, d.Bytes)
+}
+
+// CorruptError is damage that a crash cannot explain.
+type CorruptError struct {
+	Path string // may be ""
+	Line int    // from 1
+	Why  string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("journal %s: line %d is damaged: %s", e.Path, e.Line, e.Why)
+}
+
+// A line is the JSON of its record with the checksum as the last member: {…,"sum":"0123456789abcdef"}.
+const (
+	sumStart = `,"sum":"`
+	sumEnd   = `"}`
+	sumLen   = len(sumStart) + 16 + len(sumEnd)
+)
+
+// sum is the first 8 bytes of the SHA-256 of the record's JSON without its closing brace, in hex.
+func sum(body []byte) string {
+	h := sha256.Sum256(body)
+	return hex.EncodeToString(h[:8])
+}
+
+func encode(r Record) ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	b = b[:len(b)-1]
+	return append(b, sumStart+sum(b)+sumEnd+"\n"...), nil
+}
+
+// decode reads one line without its newline. whole is false when the line is not one that encode has written.
+func decode(line []byte) (r Record, whole bool) {
+	if len(line) < sumLen {
+		return r, false
+	}
+	body, tail := line[:len(line)-sumLen], line[len(line)-sumLen:]
+	if string(tail) != sumStart+sum(body)+sumEnd {
+		return r, false
+	}
+	return r, json.Unmarshal(append(bytes.Clone(body), '}'), &r) == nil
+}
+
+// Read reads a log. dropped is nil unless the last line was not written whole. Any other damage is a *CorruptError,
+// with the records before it. Hostile content never panics.
+func Read(r io.Reader) (records []Record, dropped *Dropped, err error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("journal: read: %w", err)
+	}
+	for line := 1; len(b) > 0; line++ {
+		text, rest, ended := bytes.Cut(b, []byte("\n"))
+		rec, whole := decode(text)
+		switch {
+		case (!whole || !ended) && len(rest) == 0:
+			return records, &Dropped{Line: line, Bytes: len(b)}, nil
+		case !whole:
+			return records, nil, &CorruptError{Line: line, Why: "its checksum does not match"}
+		case rec.Seq != uint64(line):
+			return records, nil, &CorruptError{Line: line, Why: fmt.Sprintf("record %d stands here", rec.Seq)}
+		}
+		records, b = append(records, rec), rest
+	}
+	return records, nil, nil
+}
+
+// ReadFile reads the log at path, which may be in use.
+func ReadFile(path string) ([]Record, *Dropped, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("journal: %w", err)
+	}
+	defer f.Close()
+	return readNamed(f, path)
+}
+
+func readNamed(r io.Reader, path string) ([]Record, *Dropped, error) {
+	recs, dropped, err := Read(r)
+	var c *CorruptError
+	if errors.As(err, &c) {
+		c.Path = path
+	}
+	return recs, dropped, err
+}
+
+// file is what Log needs of *os.File.
+type file interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(int64) error
+}
+
+// Log is a log open for appending. It may be used by several goroutines. After an error of the disk it refuses every
+// further record: what a failed fsync left behind is not known.
+type Log struct {
+	path string
+	opt  Options
+
+	mu   sync.Mutex
+	f    file
+	size int64
+	seq  uint64
+	err  error // the first error of the disk
+}
+
+// Create makes a new log with mode 0600, and its directory with mode 0700 when it is missing. The log exists on the
+// disk when Create returns. An existing file is an error (errors.Is(err, fs.ErrExist)).
+func Create(path string, o Options) (*Log, error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	o.Hook.at("journal.fsync.before")
+	if err := errors.Join(f.Sync(), syncDir(dir), syncDir(filepath.Dir(dir))); err != nil {
+		return nil, fmt.Errorf("journal: %w", errors.Join(err, f.Close(), os.Remove(path)))
+	}
+	o.Hook.at("journal.fsync.after")
+	return &Log{path: path, opt: o, f: f}, nil
+}
+
+// Open opens a log to append to it, and returns what it holds. A last line that was not written whole is removed from
+// the file and reported.
+func Open(path string, o Options) (*Log, []Record, *Dropped, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("journal: %w", err)
+	}
+	recs, dropped, err := readNamed(f, path)
+	if err != nil {
+		f.Close()
+		return nil, recs, nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, recs, dropped, fmt.Errorf("journal: %w", err)
+	}
+	l := &Log{path: path, opt: o, f: f, size: st.Size(), seq: uint64(len(recs))}
+	if dropped != nil {
+		l.size -= int64(dropped.Bytes)
+		if err := errors.Join(f.Truncate(l.size), l.sync()); err != nil {
+			f.Close()
+			return nil, recs, dropped, fmt.Errorf("journal: remove line %d of %s: %w", dropped.Line, path, err)
+		}
+	}
+	return l, recs, dropped, nil
+}
+
+// Append writes a record and returns when it is on the disk. data must not hold secrets. When the disk is full the
+// record is taken out again and the error satisfies errors.Is(err, syscall.ENOSPC).
+func (l *Log) Append(kind string, data any) error {
+	d, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("journal record %s: %w", kind, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return fmt.Errorf("journal %s is closed to writing since: %w", l.path, l.err)
+	}
+	line, err := encode(Record{Seq: l.seq + 1, Time: l.opt.Now().UTC(), Kind: kind, Data: d})
+	if err != nil {
+		return fmt.Errorf("journal record %s: %w", kind, err)
+	}
+	if _, err = l.f.Write(line); err == nil {
+		err = l.sync()
+	}
+	if err != nil {
+		l.err = err
+		return fmt.Errorf("journal: %w", errors.Join(err, l.f.Truncate(l.size)))
+	}
+	l.seq++
+	l.size += int64(len(line))
+	return nil
+}
+
+func (l *Log) sync() error {
+	l.opt.Hook.at("journal.fsync.before")
+	err := l.f.Sync()
+	l.opt.Hook.at("journal.fsync.after")
+	return err
+}
+
+// Close closes the file. Appending afterwards is an error.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = os.ErrClosed
+	}
+	return l.f.Close()
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

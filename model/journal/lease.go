@@ -1,0 +1,300 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrFenced is returned by Check and Renew when somebody else has the lease now, or broke it. The holder must not
+// write any more.
+var ErrFenced = errors.New("the lease was lost")
+
+// HeldError is returned by Acquire while somebody else holds the lease.
+type HeldError struct{ Lease Lease }
+
+func (e *HeldError) Error() string {
+	l := e.Lease
+	return fmt.Sprintf("%s holds the lease for run %s until %s (pid %d)", l.Owner, l.Run, l.Expires.Format(time.RFC3339), l.PID)
+}
+
+// Holder is who wants a lease.
+type Holder struct {
+	Owner string `json:"owner"` // user@host
+	Host  string `json:"host"`
+	Boot  string `json:"boot,omitempty"` // this boot of the host and this pid namespace; "" when not known
+	PID   int    `json:"pid"`
+	Run   string `json:"run"`
+}
+
+// Self is this process as the holder of a lease for a run.
+func Self(run string) Holder {
+	h := Holder{PID: os.Getpid(), Run: run}
+	h.Host, _ = os.Hostname()
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	h.Owner = name + "@" + h.Host
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	ns, err2 := os.Readlink("/proc/self/ns/pid") // a pid means nothing in another container on the same host
+	if err == nil && err2 == nil {
+		h.Boot = strings.TrimSpace(string(boot)) + " " + ns
+	}
+	return h
+}
+
+// dead reports whether h is certainly gone: it lived in this boot and pid namespace of this host, and its process
+// does not exist any more.
+func (h Holder) dead() bool {
+	me := Self("")
+	return h.Boot != "" && h.Boot == me.Boot && h.Host == me.Host && h.PID > 0 &&
+		errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+}
+
+// Lease is the content of a lease file. The file stays when a lease is released, so that Fence never goes down.
+type Lease struct {
+	Name string `json:"name"` // what is leased: the fabric
+	Holder
+	Fence    uint64    `json:"fence"`
+	Acquired time.Time `json:"acquired"`
+	Expires  time.Time `json:"expires"`
+	Free     string    `json:"free,omitempty"` // "released" or "broken" when nobody holds it
+}
+
+// Held reports whether somebody holds the lease at the time now. A holder whose process is known to be gone does not.
+func (l Lease) Held(now time.Time) bool {
+	return l.Fence > 0 && l.Free == "" && now.Before(l.Expires) && !l.dead()
+}
+
+// maxFence is above every fence that counting can reach.
+const maxFence = 1 << 53
+
+// ReadLease reads a lease file. A missing one is the zero Lease.
+func ReadLease(path string) (Lease, error) {
+	var l Lease
+	b, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l, nil
+	case err != nil:
+		return l, fmt.Errorf("lease: %w", err)
+	}
+	if json.Unmarshal(b, &l) != nil || l.Fence == 0 || l.Fence > maxFence {
+		return Lease{}, fmt.Errorf("lease file %s is damaged; breaking the lease repairs it", path)
+	}
+	return l, nil
+}
+
+// Leases lists the lease files of a directory, by file name. Damaged ones come as an error beside the others.
+func Leases(dir string) ([]Lease, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	var ls []Lease
+	for _, p := range paths {
+		l, e := ReadLease(p)
+		if e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		ls = append(ls, l)
+	}
+	return ls, err
+}
+
+// LeasePath is the lease file of a fabric in a directory.
+func LeasePath(dir, name string) string { return filepath.Join(dir, name+".json") }
+
+// Held is a lease in our hands. It may be used by several goroutines.
+type Held struct {
+	path string
+	ttl  time.Duration
+	opt  Options
+
+	mu sync.Mutex
+	l  Lease
+}
+
+// Acquire takes the lease called name in dir for ttl. It is taken over from a holder whose time is up, or whose process
+// on this host is gone; from anybody else it is a *HeldError. It returns when the lease is on the disk.
+func Acquire(ctx context.Context, dir, name string, h Holder, ttl time.Duration, o Options) (*Held, error) {
+	if name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("lease: %q is not a name", name)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("lease: %w", err)
+	}
+	held := &Held{path: LeasePath(dir, name), ttl: ttl, opt: o}
+	err := guarded(ctx, held.path, func() error {
+		old, err := ReadLease(held.path)
+		if err != nil {
+			return err
+		}
+		now := o.Now().UTC()
+		if old.Held(now) {
+			return &HeldError{Lease: old}
+		}
+		held.l = Lease{Name: name, Holder: h, Fence: old.Fence + 1, Acquired: now, Expires: now.Add(ttl)}
+		return store(held.path, held.l, o.Hook)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return held, nil
+}
+
+// Break ends a lease whoever holds it, and returns what it was. The holder is fenced out. A damaged file is repaired,
+// with a fence above any that can have been in it.
+func Break(ctx context.Context, path string, o Options) (was Lease, err error) {
+	if _, err := os.Stat(path); err != nil {
+		return was, fmt.Errorf("lease: %w", err)
+	}
+	err = guarded(ctx, path, func() error {
+		next, err := ReadLease(path)
+		was = next
+		if err != nil { // fences count up from 1, one per run: seconds since 1970 are above them
+			next = Lease{Name: strings.TrimSuffix(filepath.Base(path), ".json"), Fence: uint64(o.Now().Unix())}
+		}
+		next.Fence++
+		next.Free = "broken"
+		return store(path, next, o.Hook)
+	})
+	return was, err
+}
+
+// Lease is what we hold.
+func (h *Held) Lease() Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.l
+}
+
+// Check makes sure that the lease is still ours, ErrFenced otherwise, and renews it when less than two thirds of its
+// time are left. It is called before each write to a device.
+func (h *Held) Check(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now, err := ReadLease(h.path)
+	if err != nil {
+		return err
+	}
+	if err := h.ours(now); err != nil {
+		return err
+	}
+	if h.l.Expires.Sub(h.opt.Now()) > h.ttl*2/3 {
+		return nil
+	}
+	return h.renew(ctx)
+}
+
+// Renew extends the lease to its full time from now. A lease that ran out and that nobody took is still ours.
+func (h *Held) Renew(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.renew(ctx)
+}
+
+func (h *Held) renew(ctx context.Context) error {
+	return h.update(ctx, func(l *Lease) { l.Expires = h.opt.Now().UTC().Add(h.ttl) })
+}
+
+// Release gives the lease back. A lease that is not ours any more is left alone, with ErrFenced.
+func (h *Held) Release(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.update(ctx, func(l *Lease) { l.Free = "released" })
+}
+
+func (h *Held) ours(now Lease) error {
+	switch {
+	case now.Fence == h.l.Fence && now.Run == h.l.Run && now.Free == "":
+		return nil
+	case now.Free != "":
+		return fmt.Errorf("%w: it was %s", ErrFenced, now.Free)
+	}
+	return fmt.Errorf("%w: %s has it for run %s", ErrFenced, now.Owner, now.Run)
+}
+
+func (h *Held) update(ctx context.Context, change func(*Lease)) error {
+	return guarded(ctx, h.path, func() error {
+		now, err := ReadLease(h.path)
+		if err != nil {
+			return err
+		}
+		if err := h.ours(now); err != nil {
+			return err
+		}
+		change(&now)
+		if err := store(h.path, now, h.opt.Hook); err != nil {
+			return err
+		}
+		h.l = now
+		return nil
+	})
+}
+
+// guarded runs f while no other process runs one for the same path. The guard is an flock, which the kernel drops
+// with its process, so a kill leaves nothing behind.
+func guarded(ctx context.Context, path string, f func() error) error {
+	g, err := os.OpenFile(strings.TrimSuffix(path, ".json")+".guard", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	defer g.Close()
+	for {
+		err := syscall.Flock(int(g.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f()
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return fmt.Errorf("lease: lock %s: %w", g.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("lease: waiting for %s, which another fabricctl is using: %w", g.Name(), context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// store replaces the lease file, whole or not at all.
+func store(path string, l Lease, hook Hook) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	tmp := strings.TrimSuffix(path, ".json") + ".new" // one writer at a time: guarded
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	hook.at("lease.fsync.before")
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	hook.at("lease.fsync.after")
+	if err != nil {
+		return fmt.Errorf("lease: %w", errors.Join(err, removeIfThere(tmp)))
+	}
+	return nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
