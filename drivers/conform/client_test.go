@@ -1,0 +1,261 @@
+package conform_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// client is the driver of a box. mutant breaks it in one way, to see that the suite notices.
+type client struct {
+	name, mutant string
+	confirm      bool
+	conn         net.Conn
+	in           *bufio.Reader
+	cache        render.Config
+}
+
+var (
+	_ drivers.Confirmer = confirmer{}
+	_ drivers.Saver     = (*client)(nil)
+	_ drivers.Sensor    = (*client)(nil)
+)
+
+// confirmer is a client of a box with a commit timer.
+type confirmer struct{ *client }
+
+func dial(ctx context.Context, name, addr, hostKey, pass, mutant string, confirm bool) (drivers.Device, error) {
+	var nd net.Dialer
+	conn, err := nd.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: connect: %w", name, context.Cause(either(ctx, err)))
+	}
+	c := &client{name: name, mutant: mutant, confirm: confirm, conn: conn, in: bufio.NewReader(conn)}
+	greeting, err := c.receive(ctx, "greeting")
+	if err == nil && greeting.Key != hostKey && mutant != "trusts any key" {
+		err = fmt.Errorf("%s: the host key is not the known one", name)
+	}
+	if err == nil {
+		_, err = c.ask(ctx, request{Op: "auth", Pass: pass})
+		if mutant == "tells the password" && err != nil {
+			err = fmt.Errorf("%w (with %s)", err, pass)
+		}
+	}
+	if err != nil && mutant == "tries twice" && pass != password {
+		_ = conn.Close()
+		return dial(ctx, name, addr, hostKey, pass, "", confirm)
+	}
+	if err != nil {
+		if mutant != "leaks" {
+			_ = conn.Close()
+		}
+		return nil, err
+	}
+	if confirm {
+		return confirmer{c}, nil
+	}
+	return c, nil
+}
+
+// either is a context whose cause is ctx's error, or err while ctx still runs.
+func either(ctx context.Context, err error) context.Context {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	e, cancel := context.WithCancelCause(context.Background())
+	cancel(err)
+	return e
+}
+
+func (c *client) receive(ctx context.Context, what string) (r reply, err error) {
+	fail := func(err error) (reply, error) {
+		if c.mutant == "hides cancellation" {
+			return reply{}, fmt.Errorf("%s: %s: %w", c.name, what, err)
+		}
+		return reply{}, fmt.Errorf("%s: %s: %w", c.name, what, context.Cause(either(ctx, err)))
+	}
+	if ctx.Err() != nil {
+		return fail(ctx.Err())
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	line, err := c.in.ReadBytes('\n')
+	if err != nil {
+		return fail(err)
+	}
+	if err := json.Unmarshal(line, &r); err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+func (c *client) ask(ctx context.Context, q request) (reply, error) {
+	if err := ctx.Err(); err != nil {
+		return reply{}, fmt.Errorf("%s: %s: %w", c.name, q.Op, err)
+	}
+	line, err := json.Marshal(q)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := c.conn.Write(append(line, '\n')); err != nil {
+		return reply{}, fmt.Errorf("%s: %s: %w", c.name, q.Op, err)
+	}
+	r, err := c.receive(ctx, q.Op)
+	if err == nil && r.Error != "" {
+		if c.mutant == "swallows sentences" {
+			return r, &drivers.RejectedError{Device: c.name, Sent: q.Op, Sentence: "refused"}
+		}
+		return r, &drivers.RejectedError{Device: c.name, Sent: q.Op + " " + q.Key.String(), Sentence: r.Error}
+	}
+	return r, err
+}
+
+func (c *client) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
+	_, err := c.ask(ctx, request{Op: "facts"})
+	return render.Facts{Hostname: c.name}, drivers.Caps{Confirm: c.confirm, Atomic: c.confirm, Counters: true}, err
+}
+
+func (c *client) Read(ctx context.Context) (render.Config, error) {
+	if c.mutant == "reads from a cache" && c.cache != nil {
+		return c.cache, nil
+	}
+	r, err := c.ask(ctx, request{Op: "read"})
+	if err != nil {
+		return nil, err
+	}
+	var cfg render.Config
+	for k, v := range r.Config {
+		s := render.Setting{Value: v}
+		if err := json.Unmarshal([]byte(k), &s.Key); err != nil {
+			return nil, fmt.Errorf("%s: read: %w", c.name, err)
+		}
+		cfg = append(cfg, s)
+	}
+	if c.mutant != "reads unsorted" {
+		cfg.Sorted()
+	}
+	c.cache = cfg
+	return cfg, nil
+}
+
+func (c *client) Close() error {
+	if c.mutant == "leaks" {
+		return nil
+	}
+	err := c.conn.Close()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (c *client) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
+	if within > 0 && !c.confirm && c.mutant != "ignores the window" {
+		return fmt.Errorf("%s: commit %s: %w", c.name, tx, drivers.ErrNoConfirm)
+	}
+	live, err := c.Read(ctx)
+	if err != nil {
+		return err
+	}
+	d := &render.Dialect{Same: same}
+	todo, moved := render.Remaining(d, render.Facts{}, live, cs)
+	switch {
+	case c.mutant == "ignores before":
+		todo = append(todo, moved...)
+	case c.mutant == "writes all again":
+		todo = cs
+	case len(moved) > 0:
+		return fmt.Errorf("%s: commit %s: %s: %w", c.name, tx, moved[0].Key, drivers.ErrMoved)
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	if c.mutant == "applies in reverse" {
+		slices.Reverse(todo)
+	}
+	if c.mutant == "forgets the last" {
+		todo = todo[:len(todo)-1]
+	}
+	if c.mutant == "writes elsewhere" {
+		one := "1"
+		todo = append(todo, render.Change{Key: wred("storage", "kmax"), After: &one})
+	}
+	return c.write(ctx, tx, todo, within)
+}
+
+func (c *client) write(ctx context.Context, tx drivers.TxID, todo []render.Change, within time.Duration) error {
+	if c.confirm {
+		if _, err := c.ask(ctx, request{Op: "begin", Tx: tx}); err != nil {
+			return err
+		}
+	}
+	for _, x := range todo {
+		_, err := c.ask(ctx, request{Op: "set", Tx: tx, Key: x.Key, Value: x.After})
+		var r *drivers.RejectedError
+		if errors.As(err, &r) && c.mutant == "goes on after a refusal" {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !c.confirm {
+		return nil
+	}
+	if c.mutant == "forgets the timer" {
+		within = 0
+	}
+	_, err := c.ask(ctx, request{Op: "commit", Tx: tx, Within: within})
+	return err
+}
+
+func (c confirmer) Pending(ctx context.Context) ([]drivers.Tx, error) {
+	r, err := c.ask(ctx, request{Op: "pending"})
+	return r.Txs, err
+}
+
+func (c confirmer) Confirm(ctx context.Context, tx drivers.TxID) error {
+	_, err := c.ask(ctx, request{Op: "confirm", Tx: tx})
+	if c.mutant == "confirms anything" {
+		return nil
+	}
+	return err
+}
+
+func (c confirmer) Abort(ctx context.Context, tx drivers.TxID) error {
+	if c.mutant == "aborts nothing" {
+		return nil
+	}
+	_, err := c.ask(ctx, request{Op: "abort", Tx: tx})
+	return err
+}
+
+func (c *client) Saved(ctx context.Context) (bool, error) {
+	r, err := c.ask(ctx, request{Op: "saved"})
+	return r.Saved || c.mutant == "always saved", err
+}
+
+func (c *client) Save(ctx context.Context) error {
+	_, err := c.ask(ctx, request{Op: "save"})
+	return err
+}
+
+func (c *client) Sense(ctx context.Context, names []observe.Name) (observe.Counters, error) {
+	r, err := c.ask(ctx, request{Op: "sense"})
+	got := observe.Counters{Values: map[observe.Port]uint64{}}
+	for _, n := range names {
+		if v, ok := r.Values[string(n)]; ok || c.mutant == "invents counters" {
+			got.Values[observe.Port{Iface: "p1", Name: n}] = v
+		}
+	}
+	return got, err
+}

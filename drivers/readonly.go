@@ -1,0 +1,38 @@
+package drivers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// ReadOnly is the named device with every write taken away: Commit returns ErrReadOnly and the companions that write
+// (Confirmer, Saver) are not there. Counters stay readable where d is a Sensor.
+func ReadOnly(name string, d Reader) Device {
+	ro := readOnly{Reader: d, name: name}
+	if s, ok := d.(Sensor); ok {
+		return struct {
+			readOnly
+			Sensor
+		}{ro, s}
+	}
+	return ro
+}
+
+type readOnly struct {
+	Reader
+	name string
+}
+
+// Facts says that the device has no confirm timer, since nothing could be confirmed.
+func (r readOnly) Facts(ctx context.Context) (render.Facts, Caps, error) {
+	f, caps, err := r.Reader.Facts(ctx)
+	caps.Confirm = false
+	return f, caps, err
+}
+
+func (r readOnly) Commit(context.Context, TxID, []render.Change, time.Duration) error {
+	return fmt.Errorf("%s: commit: %w", r.name, ErrReadOnly)
+}
