@@ -14,34 +14,40 @@ import (
 // sides hold owned keys only. Diff(x, x) is empty, and Apply(live, Diff(live, want)) equals want up to d.Same.
 func Diff(d *Dialect, f Facts, live, want Config) []Change {
 	var cs []Change
-	for i, j := 0, 0; i < len(live) || j < len(want); {
-		order := -1
+	add := func(k Key, before, after *string, from diag.Pos) {
+		if same(d, f, k, before, after) {
+			return
+		}
+		op := Modify
 		switch {
-		case i == len(live):
-			order = 1
-		case j < len(want):
-			order = live[i].Key.Compare(want[j].Key)
+		case before == nil:
+			op = Add
+		case after == nil:
+			op = Remove
+		}
+		cs = append(cs, Change{Op: op, Key: k, Before: before, After: after, From: from})
+	}
+	for len(live) > 0 || len(want) > 0 {
+		order := cmp.Compare(len(want), len(live)) // decides only when one side has run out
+		if len(live) > 0 && len(want) > 0 {
+			order = live[0].Key.Compare(want[0].Key)
 		}
 		switch {
 		case order < 0:
-			if l := live[i]; !d.Same(l.Key, &l.Value, nil, f) {
-				cs = append(cs, Change{Op: Remove, Key: l.Key, Before: &l.Value})
-			}
-			i++
+			add(live[0].Key, ptr(live[0].Value), nil, diag.Pos{})
+			live = live[1:]
 		case order > 0:
-			if w := want[j]; !d.Same(w.Key, nil, &w.Value, f) {
-				cs = append(cs, Change{Op: Add, Key: w.Key, After: &w.Value, From: w.From.At()})
-			}
-			j++
+			add(want[0].Key, nil, ptr(want[0].Value), want[0].From.At())
+			want = want[1:]
 		default:
-			if l, w := live[i], want[j]; !d.Same(l.Key, &l.Value, &w.Value, f) {
-				cs = append(cs, Change{Op: Modify, Key: w.Key, Before: &l.Value, After: &w.Value, From: w.From.At()})
-			}
-			i, j = i+1, j+1
+			add(want[0].Key, ptr(live[0].Value), ptr(want[0].Value), want[0].From.At())
+			live, want = live[1:], want[1:]
 		}
 	}
 	return Order(d, cs)
 }
+
+func ptr(s string) *string { return &s }
 
 // Order sorts changes: what is pointed at comes before what points, removals come last and the other way round, and
 // pairs of Windows move in the direction that does not invert them. It is stable, and O(n log n) plus references.
@@ -90,23 +96,24 @@ func Order(d *Dialect, cs []Change) []Change {
 	return cs
 }
 
-// orderWindow puts the low field of each touched pair before the high one where the pair moves down, after it where
-// it moves up.
+// orderWindow swaps the two ends of a pair where the order they are in would invert it on the way: high first where
+// the pair moves up, low first where it moves down. An absent end inverts nothing.
 func orderWindow(w Window, cs []Change) {
-	lo := map[Key]int{}
+	low := map[Key]int{}
 	for i, c := range cs {
-		if c.Key.Field == w.Lo && c.Op == Modify && (w.Scope == "" || w.Scope == c.Key.Scope) {
-			lo[c.Key.Whole()] = i
+		if c.Key.Field == w.Lo && (w.Scope == "" || w.Scope == c.Key.Scope) {
+			low[c.Key.Whole()] = i
 		}
 	}
-	for j, c := range cs {
-		i, ok := lo[c.Key.Whole()]
-		if !ok || c.Key.Field != w.Hi || c.Op != Modify {
+	fits := func(lo, hi *string) bool { return lo == nil || hi == nil || numeric(*lo) <= numeric(*hi) }
+	for j, hi := range cs {
+		i, ok := low[hi.Key.Whole()]
+		if !ok || hi.Key.Field != w.Hi {
 			continue
 		}
-		up := numeric(*c.After) > numeric(*c.Before)
-		if up == (i < j) {
-			cs[i], cs[j] = cs[j], cs[i]
+		lo := cs[i]
+		if i < j && !fits(lo.After, hi.Before) || i > j && !fits(lo.Before, hi.After) {
+			cs[i], cs[j] = hi, lo
 		}
 	}
 }
@@ -223,8 +230,9 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 	say := func(format string, a ...any) {
 		l.Add(diag.Finding{Rule: "adopt", Severity: diag.Info, At: dev.Name, Msg: fmt.Sprintf(format, a...)})
 	}
-	outside := map[Key]Key{} // live object to a referrer that we do not own
+	exists, outside := map[Key]bool{}, map[Key]Key{} // outside: live object to a referrer that we do not own
 	for _, s := range live {
+		exists[s.Key.Whole()] = true
 		if own(s.Key) {
 			continue
 		}
@@ -236,15 +244,15 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 	}
 	names, refused := Names{}, map[Key]bool{}
 	for _, w := range want {
-		now, ok := live.Find(w.Key)
-		if !ok || now == w.Value || !own(w.Key) {
-			continue
-		}
+		now, bound := live.Find(w.Key)
 		ours, theirs := d.Refs(w.Key, w.Value), d.Refs(w.Key, now)
-		if len(ours) != 1 || len(theirs) != 1 || ours[0].Scope != theirs[0].Scope || own(theirs[0]) || refused[ours[0]] {
+		if !bound || !own(w.Key) || len(ours) != 1 || len(theirs) != 1 || ours[0].Scope != theirs[0].Scope {
 			continue
 		}
 		y, x := ours[0], theirs[0]
+		if refused[y] || exists[y] || own(x) || !exists[x] {
+			continue
+		}
 		by, foreign := outside[x]
 		switch {
 		case foreign:
@@ -260,15 +268,18 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 	for y := range refused {
 		delete(names, y)
 	}
-	by := map[Key]Key{}
+	by := map[Key][]Key{} // live object to those of ours that it would stand for
 	for _, y := range sortedNames(names) {
 		x := Key{y.Scope, names[y], ""}
-		if first, taken := by[x]; !taken {
-			by[x] = y
-		} else if !content(want, first).Equal(content(want, y)) {
-			say("%s would have to be both %s and %s, which differ; both are created instead", x, first.Object, y.Object)
-			delete(names, y)
-			delete(names, first)
+		by[x] = append(by[x], y)
+	}
+	for x, ys := range by {
+		differs := func(y Key) bool { return !content(want, ys[0]).Equal(content(want, y)) }
+		if i := slices.IndexFunc(ys, differs); i > 0 {
+			say("%s would have to be both %s and %s, which differ; new ones are created instead", x, ys[0].Object, ys[i].Object)
+			for _, y := range ys {
+				delete(names, y)
+			}
 		}
 	}
 	return names, l.Sort()

@@ -1,0 +1,239 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+// sonicRender writes what d asks for on every port that is active and bound to an interface.
+func sonicRender(d intent.Device, f Facts) (Config, diag.List) {
+	b := sonicBuilder{d: &d, names: f.Names, at: map[Key]sonicPut{}, clash: map[Key]bool{}}
+	for i := range d.Ports {
+		p := &d.Ports[i]
+		switch {
+		case sonicModelled(p):
+			b.port(p, d.PolicyOf(p))
+		case p.State == intent.Active && p.Iface != "":
+			b.cannot(p, "", "", "%s of %s is bound to %q; SONiC names ports Ethernet and a number", p.Name, d.Name, p.Iface)
+		}
+	}
+	config := make(Config, 0, len(b.at))
+	for k, v := range b.at {
+		config = append(config, Setting{Key: k, Value: v.value, From: v.from})
+	}
+	return config.Sorted(), b.findings.Sort()
+}
+
+// sonicBuilder collects settings, one value per key.
+type sonicBuilder struct {
+	d        *intent.Device
+	names    Names
+	at       map[Key]sonicPut
+	clash    map[Key]bool // objects for which two values were reported
+	findings diag.List
+}
+
+type sonicPut struct {
+	value string
+	port  *intent.Port
+	from  *model.Origin
+}
+
+// put sets one field for p. Another port's different value stays, and is a finding.
+func (b *sonicBuilder) put(p *intent.Port, table, row, field, value string, origin intent.Field) {
+	k := Key{table, row, field}
+	now := sonicPut{value, p, b.d.Origins.Get(p.Site, origin)}
+	old, taken := b.at[k]
+	switch {
+	case !taken:
+		b.at[k] = now
+	case old.value != value && !b.clash[k.Whole()]:
+		b.clash[k.Whole()] = true
+		b.findings.Add(diag.Finding{
+			Rule: "two-values", Severity: diag.Error, Pos: now.from.At(), At: b.d.Name + ":" + p.Name,
+			Msg: fmt.Sprintf("port %s asks for %s of %s in %s %s, port %s for %s; %s has one for both",
+				p.Name, value, field, table, row, old.port.Name, old.value, b.d.Name),
+			Hint:    "give both ports the same value, or put the override where each port has its own",
+			Related: []diag.Related{{Pos: old.from.At(), Msg: "the other value"}},
+		})
+	}
+}
+
+// cannot reports what SONiC has no words for.
+func (b *sonicBuilder) cannot(p *intent.Port, origin intent.Field, hint, format string, a ...any) {
+	b.findings.Add(diag.Finding{
+		Rule: "not-expressible", Severity: diag.Error, Pos: b.d.Origins.Get(p.Site, origin).At(), At: b.d.Name + ":" + p.Site,
+		Msg: fmt.Sprintf(format, a...), Hint: hint,
+	})
+}
+
+// number puts v when SONiC takes it.
+func (b *sonicBuilder) number(p *intent.Port, table, row, field string, v, lo, hi int64, origin intent.Field) {
+	if v < lo || v > hi {
+		b.cannot(p, origin, fmt.Sprintf("choose %d to %d", lo, hi),
+			"%s is %d; SONiC takes %d to %d for %s in %s", origin, v, lo, hi, field, table)
+		return
+	}
+	b.put(p, table, row, field, strconv.FormatInt(v, 10), origin)
+}
+
+// object is the name of the object of a table that serves p: its own, or the adopted one.
+func (b *sonicBuilder) object(p *intent.Port, table string, class ...string) string {
+	parts := append([]string{p.Site}, class...)
+	return b.names.Name(table, objectName(sonicNameLimit, sonicNameRune, b.d.Fabric, parts...))
+}
+
+func (b *sonicBuilder) port(p *intent.Port, pol *intent.Policy) {
+	if pol.Known.Has(intent.AreaMTU) {
+		b.number(p, "PORT", p.Iface, "mtu", int64(pol.MTU), 68, 9216, "mtu")
+	}
+	if pol.Known.Has(intent.AreaMaps) {
+		b.maps(p, pol)
+	}
+	if pol.Known.Has(intent.AreaPFC) {
+		b.priorities(p, pol, "pfc_enable", true)
+	}
+	for tc, class := range b.d.Classes {
+		if class == "" {
+			b.unnamed(p, pol, tc)
+			continue
+		}
+		row := p.Iface + "|" + strconv.Itoa(sonicQueueOf(pol, tc))
+		if pol.Known.Has(intent.AreaScheduler) && pol.Queues[tc].Used {
+			b.scheduler(p, row, class, tc, pol.Queues[tc])
+		}
+		if pol.Known.Has(intent.AreaECN) {
+			b.ecn(p, row, class, tc, pol.Queues[tc])
+		}
+	}
+	if pol.Known.Has(intent.AreaWatchdog) {
+		b.priorities(p, pol, "pfcwd_sw_enable", pol.Watchdog.On)
+		b.watchdog(p, pol.Watchdog)
+	}
+}
+
+// unnamed reports behaviour of a priority that no class names: there is nothing to own it by.
+func (b *sonicBuilder) unnamed(p *intent.Port, pol *intent.Policy, prio int) {
+	if pol.Queues[prio] != (intent.Queue{}) {
+		b.cannot(p, intent.Field(fmt.Sprintf("class.%d", prio)), "name a class with this priority",
+			"priority %d is configured, but no class of %s has it", prio, b.d.Name)
+	}
+}
+
+// maps puts the four maps of p's site and binds them.
+func (b *sonicBuilder) maps(p *intent.Port, pol *intent.Policy) {
+	if pol.Trust != intent.TrustDSCP {
+		b.cannot(p, "trust", "trust dscp", "trust is %s; on SONiC fabricctl classifies by DSCP only", pol.Trust)
+		return
+	}
+	b.oneMap(p, "dscp_to_tc_map", "dscp", pol.DSCP[:])
+	b.oneMap(p, "tc_to_queue_map", "class", pol.TCQueue[:])
+	b.oneMap(p, "tc_to_pg_map", "class", pol.TCPG[:])
+	b.oneMap(p, "pfc_to_queue_map", "class", pol.PFCQueue[:])
+}
+
+// oneMap puts a map and its binding. In a map that was adopted, entries of classes that the model does not name are
+// left as they are.
+func (b *sonicBuilder) oneMap(p *intent.Port, field, origin string, entries []uint8) {
+	table := sonicTarget("PORT_QOS_MAP", field)
+	own := b.object(p, table)
+	mine := ownName(sonicNameLimit, sonicNameRune, b.d.Fabric, own)
+	keep := sonicFields(b.d, table)
+	for i, v := range entries {
+		n := strconv.Itoa(i)
+		if v == intent.Unmapped || !mine && !slices.Contains(keep, n) {
+			continue
+		}
+		b.number(p, table, own, n, int64(v), 0, 7, intent.Field(origin+"."+n))
+	}
+	b.put(p, "PORT_QOS_MAP", p.Iface, field, own, "trust")
+}
+
+// priorities puts a list of the lossless priorities, empty when on is false.
+func (b *sonicBuilder) priorities(p *intent.Port, pol *intent.Policy, field string, on bool) {
+	b.put(p, "PORT_QOS_MAP", p.Iface, field, "", "")
+	for i, q := range pol.Queues {
+		if n := strconv.Itoa(i); on && q.Lossless && b.d.Classes[i] != "" {
+			b.put(p, "PORT_QOS_MAP", p.Iface, field+"["+n+"]", "on", intent.Field("lossless."+n))
+		}
+	}
+}
+
+func (b *sonicBuilder) scheduler(p *intent.Port, row, class string, tc int, q intent.Queue) {
+	name, n := b.object(p, "SCHEDULER", class), strconv.Itoa(tc)
+	scheduling, weight := intent.Field("scheduling."+n), intent.Field("weight."+n)
+	switch {
+	case q.Strict:
+		b.put(p, "SCHEDULER", name, "type", "STRICT", scheduling)
+	default:
+		b.put(p, "SCHEDULER", name, "type", "DWRR", scheduling)
+		if q.Weight > 0 {
+			b.number(p, "SCHEDULER", name, "weight", int64(q.Weight), 1, 100, weight)
+		}
+	}
+	b.put(p, "QUEUE", row, "scheduler", name, intent.Field("class."+n))
+}
+
+// ecn puts the marking ramp of a class. SONiC marks where it would drop, so the WRED thresholds are the ramp; without
+// wred_*_enable nothing is marked at all (sonic-buildimage#4545), and the updater and old agents are safest with all
+// fields there.
+func (b *sonicBuilder) ecn(p *intent.Port, row, class string, tc int, q intent.Queue) {
+	n := strconv.Itoa(tc)
+	origin := func(f string) intent.Field { return intent.Field("ecn." + n + "." + f) }
+	if q.Drop {
+		b.cannot(p, origin("drop"), "", "class %s drops early instead of marking; fabricctl does not configure that", class)
+	}
+	if !q.ECN.On {
+		return
+	}
+	const percent, most = 10_000, 1<<63 - 1
+	if q.ECN.Pmax%percent != 0 {
+		lo := q.ECN.Pmax / percent
+		b.cannot(p, origin("pmax"), fmt.Sprintf("choose %d%% or %d%%", lo, lo+1),
+			"pmax of class %s is %s; SONiC takes whole percent", class, q.ECN.Pmax)
+	}
+	if q.ECN.Kmin > q.ECN.Kmax {
+		b.cannot(p, origin("kmin"), fmt.Sprintf("lower kmin to at most %s", q.ECN.Kmax),
+			"kmin %s of class %s is above its kmax %s, which SONiC refuses", q.ECN.Kmin, class, q.ECN.Kmax)
+	}
+	name := b.object(p, "WRED_PROFILE", class)
+	b.put(p, "WRED_PROFILE", name, "ecn", "ecn_all", origin("kmin"))
+	for _, c := range sonicColours() {
+		b.put(p, "WRED_PROFILE", name, "wred_"+c+"_enable", "true", origin("kmin"))
+		b.number(p, "WRED_PROFILE", name, c+"_min_threshold", int64(q.ECN.Kmin), 0, most, origin("kmin"))
+		b.number(p, "WRED_PROFILE", name, c+"_max_threshold", int64(q.ECN.Kmax), 0, most, origin("kmax"))
+		b.number(p, "WRED_PROFILE", name, c+"_drop_probability", int64(q.ECN.Pmax/percent), 0, 100, origin("pmax"))
+	}
+	b.put(p, "QUEUE", row, "wred_profile", name, origin("kmin"))
+}
+
+// watchdog puts the rows of p and the polling interval of the device. Times are milliseconds.
+func (b *sonicBuilder) watchdog(p *intent.Port, w intent.Watchdog) {
+	if !w.On {
+		return
+	}
+	switch w.Action {
+	case intent.ActionDrop, intent.ActionForward, intent.ActionAlert:
+		b.put(p, "PFC_WD", p.Iface, "action", w.Action.String(), "watchdog.action")
+	default:
+		b.cannot(p, "watchdog.action", "choose drop, forward or alert", "the watchdog's action is %s", w.Action)
+	}
+	for _, t := range []struct {
+		name   string
+		v      int32
+		origin intent.Field
+	}{{"detect", w.Detect, "watchdog.detect"}, {"restore", w.Restore, "watchdog.restore"}} {
+		if t.v < w.Poll {
+			b.cannot(p, t.origin, fmt.Sprintf("raise %s to at least %dms, or lower poll", t.name, w.Poll),
+				"%s %dms of the watchdog is below its poll %dms, which SONiC refuses", t.name, t.v, w.Poll)
+		}
+	}
+	b.number(p, "PFC_WD", p.Iface, "detection_time", int64(w.Detect), 100, 5000, "watchdog.detect")
+	b.number(p, "PFC_WD", p.Iface, "restoration_time", int64(w.Restore), 100, 60000, "watchdog.restore")
+	b.number(p, sonicPoll.Scope, sonicPoll.Object, sonicPoll.Field, int64(w.Poll), 100, 1000, "watchdog.poll")
+}

@@ -1,0 +1,115 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// sonicRisk: the updater takes a port down and up again when a row of QUEUE or PORT_QOS_MAP changes on a port that is
+// administratively up, and it refuses some changes outright. Edits of profiles and maps in place are hitless.
+func sonicRisk(live Config, cs []Change, f Facts) []Risk {
+	db, after := SonicRows(live), SonicRows(Apply(live, cs))
+	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}}
+	for _, c := range cs {
+		port, _, _ := strings.Cut(c.Key.Object, "|")
+		if (c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP") && db["PORT"][port]["admin_status"] == "up" {
+			r.ports[port] = true
+		}
+		if ok, why := sonicPermits(c, f); !ok {
+			r.refuse(c.Key, port, why+"; config load or redis over SSH would do it, without the updater's checks")
+		}
+		if c.Key.Scope == "QUEUE" && c.After != nil {
+			r.overlap(c.Key, db)
+		}
+	}
+	r.dangling(cs, after)
+	return r.list()
+}
+
+// sonicPermits asks the updater's list. It judges single fields, whatever the client sends.
+func sonicPermits(c Change, f Facts) (ok bool, why string) {
+	op := map[Op]string{Add: "add", Modify: "replace", Remove: "remove"}[c.Op]
+	return profiles.GCUPermits(f.Model, f.Version, c.Key.Scope, SonicField(c.Key), op)
+}
+
+type sonicRisks struct {
+	ports   map[string]bool
+	refused map[string]*Risk // by reason
+}
+
+func (r *sonicRisks) refuse(k Key, port, why string) {
+	x := r.refused[why]
+	if x == nil {
+		x = &Risk{Class: Refused, Why: why}
+		r.refused[why] = x
+	}
+	x.Keys = append(x.Keys, k)
+	if sonicIface(port) && !slices.Contains(x.Ports, port) {
+		x.Ports = append(x.Ports, port)
+	}
+}
+
+// overlap refuses to put a single queue's row beside a range that covers it: which one wins is not defined.
+func (r *sonicRisks) overlap(k Key, live SonicDB) {
+	port, lo, _, ok := sonicQueueRow(k.Object)
+	if !ok {
+		return
+	}
+	for row := range live["QUEUE"] {
+		p, from, to, ok := sonicQueueRow(row)
+		if ok && p == port && from != to && from <= lo && lo <= to {
+			r.refuse(k, port, fmt.Sprintf("a row for queues %d-%d of the port covers a queue of the model; "+
+				"split it into one row for each queue by hand, then plan again", from, to))
+		}
+	}
+}
+
+// dangling refuses to remove what something else still names.
+func (r *sonicRisks) dangling(cs []Change, after SonicDB) {
+	gone := map[Key]Key{} // object to the change that ends it
+	for _, c := range cs {
+		if _, left := after[c.Key.Scope][c.Key.Object]; c.After == nil && !left {
+			gone[c.Key.Whole()] = c.Key
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for table, rows := range after {
+		for row, fields := range rows {
+			for field, value := range fields {
+				for _, ref := range sonicRefs(Key{table, row, field}, value) {
+					if k, ok := gone[ref]; ok && sonicTarget(table, field) != "" {
+						port, _, _ := strings.Cut(row, "|")
+						r.refuse(k, port, fmt.Sprintf("%s %s is to go, but something that the model does not own still uses it", ref.Scope, ref.Object))
+					}
+				}
+			}
+		}
+	}
+}
+
+// list is the worst first, each with sorted ports and keys.
+func (r *sonicRisks) list() []Risk {
+	var out []Risk
+	for _, x := range r.refused {
+		slices.SortFunc(x.Ports, intent.CompareNames)
+		slices.SortFunc(x.Keys, Key.Compare)
+		x.Keys = slices.Compact(x.Keys)
+		out = append(out, *x)
+	}
+	if len(r.ports) > 0 {
+		out = append(out, Risk{
+			Class: Flap, Ports: slices.SortedFunc(maps.Keys(r.ports), intent.CompareNames),
+			Why: "the generic config updater takes a port down and up again to change its QUEUE or PORT_QOS_MAP row",
+		})
+	}
+	slices.SortFunc(out, func(a, b Risk) int { return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(a.Why, b.Why)) })
+	return out
+}
