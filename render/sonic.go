@@ -73,7 +73,7 @@ func SonicRows(c Config) SonicDB {
 
 // SonicField is the ConfigDB field that carries the setting at k: "pfc_enable" for "pfc_enable[3]", the field itself
 // for all others, "" for the row. To write one, take its value from SonicRows of the whole changed configuration: an
-// item that leaves a list changes the field, it does not delete it.
+// item that leaves a list changes the field, it does not delete it. A change of "" is none while the row has fields.
 func SonicField(k Key) string {
 	field, _, _ := sonicItem(k)
 	return field
@@ -174,6 +174,9 @@ var sonicPoll = Key{"PFC_WD", "GLOBAL", "POLL_INTERVAL"}
 func sonicSame(k Key, a, b *string, _ Facts) bool {
 	if k == sonicPoll && a != nil && b == nil || sonicIsList(k.Scope, k.Field) {
 		return true
+	}
+	if _, _, isItem := sonicItem(k); isItem {
+		return (a == nil) == (b == nil) // an item is there or not; its value says nothing
 	}
 	a, b = sonicOrDefault(k, a), sonicOrDefault(k, b)
 	switch {
