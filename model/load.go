@@ -1,28 +1,205 @@
 package model
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
-type roots struct{}
-
-// Load reads layers, each a file or a directory, into one Fabric. Later layers win over earlier ones. All findings are
-// returned together; with errors among them the Fabric is not to be used for anything but looking.
-func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) {
-	return &Fabric{}, nil
+// roots are the merged documents of a load, by kind; profiles by name.
+type roots struct {
+	fabric, inventory *node
+	profiles          map[string]*node
 }
 
-// With is f with p applied. f is not changed.
-func (f *Fabric) With(p Patch) (*Fabric, diag.List) { return f, nil }
+// Load reads layers, each a file or a directory (its *.yaml and *.yml files, not those below), into one Fabric. Later
+// layers win over earlier ones; inside one layer the order of documents does not matter. All findings are returned
+// together, sorted. The Fabric is never nil; with errors among the findings it is not to be used for anything but
+// looking.
+func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) {
+	r, m := &reader{}, &merger{}
+	var found diag.List
+	var docs roots
+	for i, layer := range layers {
+		files, err := layerFiles(fsys, layer)
+		if err != nil {
+			found.Errorf("load", diag.Pos{File: layer}, "", "%s", reason(err))
+			continue
+		}
+		for _, file := range files {
+			b, err := readFile(fsys, file)
+			if err != nil {
+				found.Errorf("load", diag.Pos{File: file}, "", "%s", reason(err))
+				continue
+			}
+			for _, n := range r.documents(file, i, b) {
+				c := &checker{}
+				kind := c.document(n)
+				found.Add(c.found...)
+				docs.add(m, kind, n)
+			}
+		}
+	}
+	if len(layers) == 0 {
+		found.Errorf("load", diag.Pos{}, "name a file or directory", "no model was given")
+	}
+	found.Add(r.found...)
+	found.Add(m.found...)
+	f, more := build(docs, found.HasErrors())
+	return f, append(found, more...).Sort()
+}
 
-// Digest is a SHA-256, in hex, over the canonical merged values: independent of layers, order and comments.
-func (f *Fabric) Digest() string { return "" }
+// add merges one document into the roots.
+func (d *roots) add(m *merger, kind string, n *node) {
+	switch kind {
+	case "Fabric":
+		d.fabric = m.merge(fabricSchema(), d.fabric, n, "")
+	case "Inventory":
+		if meta := n.get("metadata"); meta != nil { // a label for people; each document may have its own
+			r := *n
+			r.keys = slices.DeleteFunc(slices.Clone(n.keys), func(k string) bool { return k == "metadata" })
+			n = &r
+		}
+		d.inventory = m.merge(inventorySchema(), d.inventory, n, "")
+	case "Profile":
+		name := text(n.get("metadata", "name")).V
+		if d.profiles == nil {
+			d.profiles = map[string]*node{}
+		}
+		d.profiles[name] = m.merge(profileSchema(), d.profiles[name], n, "")
+	}
+}
 
-// Acknowledge fills Ack of the warnings in l that the model acknowledges, and adds an info finding for each
-// acknowledgement that matched nothing. l is not changed.
-func (f *Fabric) Acknowledge(l diag.List) diag.List { return l }
+// layerFiles lists the files of a layer.
+func layerFiles(fsys fs.FS, layer string) ([]string, error) {
+	info, err := fs.Stat(fsys, layer)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{layer}, nil
+	}
+	entries, err := fs.ReadDir(fsys, layer)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if ext := path.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(e.Name(), ".") {
+			files = append(files, path.Join(layer, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("the directory holds no *.yaml or *.yml file")
+	}
+	slices.Sort(files)
+	return files, nil
+}
 
-// Leaves lists every scalar of the merged Fabric document, sorted by path.
-func (f *Fabric) Leaves() []Leaf { return nil }
+// readFile reads a file up to the limit.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxFile {
+		return nil, fmt.Errorf("the file is larger than %d MiB; split it", maxFile>>20)
+	}
+	return b, nil
+}
+
+// reason is a file error without the operation and the path, which the finding's position gives.
+func reason(err error) string {
+	switch pe := (*fs.PathError)(nil); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file or directory"
+	case errors.Is(err, fs.ErrPermission):
+		return "reading is not permitted"
+	case errors.Is(err, fs.ErrInvalid):
+		return "not a path below the working directory"
+	case errors.As(err, &pe):
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// build decodes merged documents, expands the topology and validates the whole. broken says that errors were found
+// before; what merely follows from them is then not reported.
+func build(docs roots, broken bool) (*Fabric, diag.List) {
+	f := &Fabric{docs: docs, Roles: map[string]*Override{}, Endpoints: map[string]*Endpoint{}}
+	var found diag.List
+	c := &checker{}
+	c.complete(fabricSchema(), docs.fabric, "")
+	c.complete(inventorySchema(), docs.inventory, "")
+	for _, name := range sortedKeys(docs.profiles) {
+		c.complete(profileSchema(), docs.profiles[name], "")
+	}
+	found.Add(c.found...)
+	f.Catalog = catalog(docs.profiles, &found)
+	if docs.fabric == nil {
+		if !broken {
+			found.Errorf("document", diag.Pos{}, "add a document with kind: Fabric", "no layer holds a Fabric document")
+		}
+		return f, found
+	}
+	f.decode(docs.fabric)
+	t := &topology{f: f, broken: broken || found.HasErrors()}
+	t.expand(docs.fabric.get("topology"))
+	t.override(docs.fabric.get("overrides"))
+	t.bind(docs.inventory)
+	found.Add(t.found...)
+	v := &validator{f: f}
+	v.all()
+	found.Add(v.found...)
+	found.Add(notRendered(docs)...)
+	return f, found
+}
+
+// catalog is the built-in catalog with the model's own profiles on top.
+func catalog(docs map[string]*node, found *diag.List) *profiles.Catalog {
+	cat, err := profiles.Default()
+	if err != nil { // the embedded data is tested; a user cannot reach this
+		found.Errorf("profile", diag.Pos{}, "", "%v", err)
+		cat = new(profiles.Catalog)
+	}
+	var own []profiles.Platform
+	for _, name := range sortedKeys(docs) {
+		p := docs[name].get("platform")
+		iface := text(p.get("iface"))
+		if iface.Set && (strings.Count(iface.V, "%") != 1 || strings.Count(iface.V, "%d") != 1) {
+			found.Errorf("value", iface.Pos(), "write a pattern such as Ethernet%d", "platform.iface: %q does not hold exactly one %%d", clip(iface.V))
+			continue
+		}
+		step := integer(p.get("iface_step"))
+		own = append(own, profiles.Platform{
+			Name: name, Description: text(p.get("description")).V, ASIC: text(p.get("asic")).V,
+			Cell: value(p.get("cell"), units.ParseBytes).V, MaxMTU: value(p.get("max_mtu"), units.ParseBytes).V,
+			Iface: iface.V, IfaceFirst: integer(p.get("iface_first")).V, IfaceStep: max(step.V, 1),
+			TxQueue: text(p.get("tx_queue")).V, GCUFamily: text(p.get("gcu_family")).V,
+			Source: text(p.get("source")).V, Confidence: text(p.get("confidence")).V,
+		})
+	}
+	return cat.With(own...)
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

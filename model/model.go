@@ -66,7 +66,7 @@ type Class struct {
 	Name      string
 	Pos       diag.Pos // of the class
 	Role      Value[string]
-	DSCP      []Value[uint8] // sorted; empty for the rest class
+	DSCP      []Value[uint8] // in the order of the model, ranges expanded; empty for the rest class
 	Rest      Value[bool]    // takes every code point that no other class names
 	Priority  Value[uint8]
 	Lossless  Value[bool]

@@ -1,9 +1,218 @@
 package intent
 
 import (
+	"slices"
+
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // Resolve is what the model asks of every port. f must have loaded without errors.
-func Resolve(f *model.Fabric) (*Net, diag.List) { return &Net{Fabric: f.Name.V}, nil }
+//
+// The conventions that dialects rely on: a class's priority is also its traffic class and its egress queue; the code
+// points that no class names belong to the rest class; lossless traffic classes have a priority group of their own
+// number and all others share group 0; switches trust DSCP. An unused port is left alone: its policy knows nothing.
+func Resolve(f *model.Fabric) (*Net, diag.List) {
+	r := &resolver{f: f, cache: map[chain]*compiled{}, idle: &compiled{}}
+	r.nccl, r.ncclOrigins = r.hostNCCL()
+	n := &Net{Fabric: f.Name.V, Devices: make([]Device, 0, len(f.Devices))}
+	for i := range f.Devices {
+		n.Devices = append(n.Devices, r.device(&f.Devices[i]))
+	}
+	slices.SortStableFunc(n.Devices, func(a, b Device) int { return CompareNames(a.Name, b.Name) })
+	return n, r.found.Sort()
+}
+
+// resolver compiles one policy per set of overrides and hands it to all ports that share it.
+type resolver struct {
+	f           *model.Fabric
+	found       diag.List
+	cache       map[chain]*compiled
+	idle        *compiled // of unused ports
+	nccl        NCCL
+	ncclOrigins map[Field]*model.Origin
+}
+
+// chain is what decides a policy: the overrides that shape it, from role to port, nil where there is none.
+type chain struct {
+	host               bool
+	role, device, port *model.Override
+}
+
+// compiled is a policy with its origins; both are shared and not changed.
+type compiled struct {
+	policy  Policy
+	origins map[Field]*model.Origin
+}
+
+func (r *resolver) device(m *model.Device) Device {
+	role := r.f.Roles[m.Role]
+	base := r.f.Manage.Switches
+	if m.Host {
+		base = r.f.Manage.Hosts
+	}
+	manage := manageOver(manageOver(manageOver(Manage{}, &base), manageOf(role)), manageOf(m.Override))
+	state := stateOver(stateOver(Active, role), m.Override)
+	d := Device{
+		Name: m.Name, Fabric: r.f.Name.V, Role: m.Role, Platform: m.Platform.V, Host: m.Host, State: state, Manage: manage,
+		Ports: make([]Port, 0, len(m.Ports)), Origins: OriginTable{},
+	}
+	d.Profile, _ = r.f.Catalog.Platform(m.Platform.V)
+	if e := r.f.Endpoints[m.Name]; e != nil {
+		d.Serial = e.Serial.V
+	}
+	for i := range r.f.Classes {
+		c := &r.f.Classes[i]
+		d.Classes[c.Priority.V&7] = c.Name
+	}
+	index := map[*compiled]int32{}
+	for i := range m.Ports {
+		p := &m.Ports[i]
+		site, c := r.site(m, role, p)
+		if p.Role == "unused" {
+			c = r.idle
+		}
+		at, ok := index[c]
+		if !ok {
+			at = d.Intern(c.policy)
+			index[c] = at
+		}
+		if c != r.idle {
+			d.Origins[site] = c.origins
+		}
+		d.Ports = append(d.Ports, Port{
+			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site,
+			Speed: p.Speed.V, Cable: p.Cable.V, State: stateOver(state, p.Override),
+			Manage: manageOver(manage, manageOf(p.Override)), Policy: at,
+		})
+	}
+	slices.SortStableFunc(d.Ports, func(a, b Port) int { return CompareNames(a.Name, b.Name) })
+	return d
+}
+
+// site names the most specific override that shapes a port's policy, and compiles the policy.
+func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port) (string, *compiled) {
+	k, site := chain{host: m.Host}, "fabric"
+	if role.Shapes() {
+		k.role, site = role, m.Role
+	}
+	if m.Override.Shapes() {
+		k.device, site = m.Override, m.Role+"."+m.Name
+	}
+	if p.Override.Shapes() {
+		k.port, site = p.Override, m.Role+"."+m.Name+"."+p.Name
+	}
+	c := r.cache[k]
+	if c == nil {
+		c = r.compile(k)
+		r.cache[k] = c
+	}
+	return site, c
+}
+
+// compile makes the policy of a chain.
+func (r *resolver) compile(k chain) *compiled {
+	mtu, watchdog, classes := r.f.MTU, r.f.Watchdog, slices.Clone(r.f.Classes)
+	for _, o := range []*model.Override{k.role, k.device, k.port} {
+		if o == nil {
+			continue
+		}
+		mtu, watchdog = o.MTU.Over(mtu), o.Watchdog.Over(watchdog)
+		for _, c := range o.Classes {
+			if i := slices.IndexFunc(classes, func(b model.Class) bool { return b.Name == c.Name }); i >= 0 {
+				classes[i] = c.Over(classes[i])
+			}
+		}
+	}
+	c := &compiled{origins: map[Field]*model.Origin{}}
+	if k.host {
+		c.policy = Policy{Known: HostAreas, MTU: mtu.Host.V, NCCL: r.nccl}
+		c.set("mtu", mtu.Host.From)
+		for f, o := range r.ncclOrigins {
+			c.set(f, o)
+		}
+		return c
+	}
+	c.policy = Policy{Known: SwitchAreas, MTU: mtu.Fabric.V, Trust: TrustDSCP}
+	c.set("mtu", mtu.Fabric.From)
+	c.set("trust", &model.Origin{Kind: model.FromDefault, Ref: "the model speaks of code points, so switches trust DSCP"})
+	for i := range 8 {
+		c.policy.TCQueue[i], c.policy.PFCQueue[i] = uint8(i), uint8(i)
+	}
+	for i := range c.policy.DSCP {
+		c.policy.DSCP[i] = Unmapped
+	}
+	lossless := false
+	for i := range classes {
+		c.class(&classes[i])
+		lossless = lossless || classes[i].Lossless.V
+	}
+	for i := range classes {
+		if classes[i].Rest.V {
+			c.rest(&classes[i])
+		}
+	}
+	if lossless && watchdog.Detect.Set {
+		c.watchdog(watchdog)
+	}
+	return c
+}
+
+func (c *compiled) set(f Field, o *model.Origin) {
+	if o != nil {
+		c.origins[f] = o
+	}
+}
+
+// class writes one class into the policy.
+func (c *compiled) class(k *model.Class) {
+	p := k.Priority.V & 7
+	line := &model.Origin{Kind: model.FromLine, Pos: k.Pos}
+	q := Queue{
+		Used: true, Lossless: k.Lossless.V, Strict: k.Strict.V, Weight: uint8(k.Bandwidth.V / units.OnePercent),
+		ECN: ECN{On: k.ECN.Kmin.Set && k.ECN.Kmax.Set && k.ECN.Pmax.Set},
+	}
+	c.set(field("class", p), k.Priority.From)
+	c.set(field("lossless", p), firstOrigin(k.Lossless.From, line))
+	c.set(field("scheduling", p), firstOrigin(k.Strict.From, line))
+	c.set(field("weight", p), firstOrigin(k.Bandwidth.From, line))
+	if q.ECN.On {
+		q.ECN.Kmin, q.ECN.Kmax, q.ECN.Pmax = k.ECN.Kmin.V, k.ECN.Kmax.V, k.ECN.Pmax.V
+		c.set(field("ecn", p)+".kmin", k.ECN.Kmin.From)
+		c.set(field("ecn", p)+".kmax", k.ECN.Kmax.From)
+		c.set(field("ecn", p)+".pmax", k.ECN.Pmax.From)
+	}
+	c.policy.Queues[p] = q
+	if q.Lossless {
+		c.policy.TCPG[p] = p
+	}
+	for _, d := range k.DSCP {
+		c.policy.DSCP[d.V&63] = p
+		c.origins[field("dscp", d.V&63)] = d.From
+	}
+}
+
+// rest gives a class the code points that no class names.
+func (c *compiled) rest(k *model.Class) {
+	for d := range c.policy.DSCP {
+		if c.policy.DSCP[d] == Unmapped {
+			c.policy.DSCP[d] = k.Priority.V & 7
+			c.set(field("dscp", uint8(d)), k.Rest.From)
+		}
+	}
+}
+
+func (c *compiled) watchdog(w model.Watchdog) {
+	ms := func(v model.Value[units.Duration]) int32 { return int32(v.V / units.Millisecond) }
+	c.policy.Watchdog = Watchdog{On: true, Detect: ms(w.Detect), Restore: ms(w.Restore), Poll: ms(w.Poll)}
+	for a := ActionNone; a <= ActionAlert; a++ {
+		if a.String() == w.Action.V {
+			c.policy.Watchdog.Action = a
+		}
+	}
+	c.set("watchdog.detect", w.Detect.From)
+	c.set("watchdog.restore", w.Restore.From)
+	c.set("watchdog.poll", w.Poll.From)
+	c.set("watchdog.action", w.Action.From)
+}

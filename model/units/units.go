@@ -116,8 +116,11 @@ func ParsePercent(s string) (Percent, error) {
 }
 
 // String is v in the largest unit that writes it with at most one decimal, in MiB or GiB when only those are whole,
-// and otherwise in bytes.
+// and otherwise in bytes. Sizes below 10KB, such as MTUs, are in bytes.
 func (v Bytes) String() string {
+	if v < 10*KB {
+		return strconv.FormatInt(int64(v), 10) + "B"
+	}
 	for _, u := range []unit{{"GB", int64(GB)}, {"MB", int64(MB)}, {"KB", int64(KB)}} {
 		if s, ok := format(int64(v), u, 1); ok {
 			return s

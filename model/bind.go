@@ -1,0 +1,191 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// override hangs the overrides on devices and ports, and reports those that hang on nothing.
+func (t *topology) override(n *node) {
+	roles := map[string]bool{}
+	var names []string
+	for i := range t.f.Devices {
+		if r := t.f.Devices[i].Role; !roles[r] {
+			roles[r] = true
+			names = append(names, r)
+		}
+	}
+	n.each(func(role string, c *node) {
+		o := decodeOverride(c)
+		if !roles[role] {
+			if !t.broken && len(names) > 0 {
+				t.found.Errorf("unknown-name", n.at[role], didYouMean(role, names), "no device has the role %s", role)
+			}
+			return
+		}
+		t.f.Roles[role] = o
+		devices := c.get("devices")
+		for _, name := range sortedKeys(o.Devices) {
+			d := t.devices[name]
+			switch pos := devices.at[name]; {
+			case d == nil:
+				t.unknownDevice(name, pos)
+			case d.Role != role:
+				t.found.Errorf("unknown-name", pos, fmt.Sprintf("move it under overrides.%s.devices", d.Role),
+					"%s is a %s, not a %s", name, d.Role, role)
+			default:
+				d.Override = o.Devices[name]
+				t.overridePorts(d, devices.get(name, "ports"))
+			}
+		}
+	})
+}
+
+func (t *topology) overridePorts(d *Device, n *node) {
+	for _, name := range sortedKeys(d.Override.Ports) {
+		if i, ok := t.index[d.Name][name]; ok {
+			d.Ports[i].Override = d.Override.Ports[name]
+			continue
+		}
+		t.unknownPort(d, name, n.at[name])
+	}
+}
+
+func (t *topology) unknownPort(d *Device, name string, pos diag.Pos) {
+	if t.broken {
+		return
+	}
+	names := make([]string, len(d.Ports))
+	for i := range d.Ports {
+		names[i] = d.Ports[i].Name
+	}
+	t.found.Errorf("unknown-name", pos, didYouMean(name, names), "%s has no port %s", d.Name, name)
+}
+
+// bind reads the inventory: endpoints for every device, and the interface names it gives.
+func (t *topology) bind(n *node) {
+	defaults := n.get("defaults")
+	gnmi, ssh := decodeGNMI(defaults.get("gnmi")), decodeSSH(defaults.get("ssh"))
+	gnmi.Port = gnmi.Port.Or(Value[int]{V: 8080, From: &Origin{Kind: FromDefault, Ref: "SONiC's gNMI server listens on 8080 unless told otherwise"}})
+	ssh.Port = ssh.Port.Or(Value[int]{V: 22, From: &Origin{Kind: FromDefault, Ref: "SSH"}})
+	lab := boolean(defaults.get("lab"))
+	for i := range t.f.Devices {
+		d := &t.f.Devices[i]
+		e := n.get("devices", d.Name)
+		ep := &Endpoint{
+			Device: d.Name, Address: text(e.get("address")), Serial: text(e.get("serial")), Hostname: text(e.get("hostname")),
+			Lab: boolean(e.get("lab")).Or(lab), GNMI: decodeGNMI(e.get("gnmi")).over(gnmi), SSH: decodeSSH(e.get("ssh")).over(ssh),
+		}
+		if e != nil {
+			ep.Pos = n.get("devices").at[d.Name]
+			t.bindPorts(d, e.get("ports"))
+			t.bindNICs(d, e.get("nics"))
+		}
+		t.f.Endpoints[d.Name] = ep
+	}
+	devices := n.get("devices")
+	devices.each(func(name string, _ *node) {
+		if t.devices[name] == nil {
+			t.unknownDevice(name, devices.at[name])
+		}
+	})
+	t.ifaces()
+}
+
+func (t *topology) bindPorts(d *Device, n *node) {
+	n.each(func(name string, c *node) {
+		i, ok := t.index[d.Name][name]
+		if !ok {
+			t.unknownPort(d, name, n.at[name])
+			return
+		}
+		d.Ports[i].Iface = winning(text(c), d.Ports[i].Iface)
+	})
+}
+
+// bindNICs gives the NICs of the inventory to the host's ports: by the switch port they name, else in order.
+func (t *topology) bindNICs(d *Device, n *node) {
+	items := n.list()
+	if len(items) > 0 && !d.Host {
+		t.found.Errorf("topology", n.pos(), "use ports for the interface names of a switch", "%s is a switch and has no NICs", d.Name)
+		return
+	}
+	if len(items) > len(d.Ports) && !t.broken {
+		t.found.Errorf("topology", items[len(d.Ports)].pos(), "raise topology.hosts.rails, or remove the NIC",
+			"%d NICs in the inventory, but the topology gives %s %d", len(items), d.Name, len(d.Ports))
+		return
+	}
+	for i, e := range items {
+		if i >= len(d.Ports) {
+			break
+		}
+		p := &d.Ports[i]
+		if want := text(e.get("port")); want.Set && want.V != p.Peer+":"+p.PeerPort && !t.broken {
+			hint := fmt.Sprintf("the topology joins %s:%s to %s:%s", d.Name, p.Name, p.Peer, p.PeerPort)
+			if j := slices.IndexFunc(d.Ports, func(q Port) bool { return q.Peer+":"+q.PeerPort == want.V }); j >= 0 {
+				hint += fmt.Sprintf("; %s is where %s goes, so list the NICs in the order of the topology", want.V, d.Ports[j].Name)
+			}
+			t.found.Add(diag.Finding{
+				Rule: "cabling", Severity: diag.Error, Pos: want.Pos(), Hint: hint,
+				Msg:     fmt.Sprintf("NIC %d of %s is on %s here, but on %s:%s in the topology", i+1, d.Name, want.V, p.Peer, p.PeerPort),
+				Related: []diag.Related{{Pos: p.From.At(), Msg: "the link is made here"}},
+			})
+		}
+		p.Iface = winning(text(e.get("netdev")).Or(text(e.get("pci"))), p.Iface)
+	}
+}
+
+// ifaces reports interface names that stand for two ports, and ports without one.
+func (t *topology) ifaces() {
+	unbound := map[string][]string{}
+	var roles []string
+	for i := range t.f.Devices {
+		d := &t.f.Devices[i]
+		taken := make(map[string]*Port, len(d.Ports))
+		for j := range d.Ports {
+			p := &d.Ports[j]
+			if !p.Iface.Set {
+				if unbound[d.Role] == nil {
+					roles = append(roles, d.Role)
+				}
+				unbound[d.Role] = append(unbound[d.Role], d.Name+":"+p.Name)
+				continue
+			}
+			q := taken[p.Iface.V]
+			if q == nil {
+				taken[p.Iface.V] = p
+				continue
+			}
+			if p.Iface.Pos().IsZero() { // report at the line that somebody wrote
+				p, q = q, p
+			}
+			f := diag.Finding{
+				Rule: "duplicate", Severity: diag.Error, Pos: p.Iface.Pos(), Hint: "give each port its own interface name",
+				Msg: fmt.Sprintf("%s is the interface of both %s and %s on %s", p.Iface.V, q.Name, p.Name, d.Name),
+			}
+			if at := q.Iface.Pos(); !at.IsZero() {
+				f.Related = []diag.Related{{Pos: at, Msg: "also given here"}}
+			} else if q.Iface.From != nil {
+				f.Hint = fmt.Sprintf("%s has that name from the pattern of its platform; bind it in the inventory too", q.Name)
+			}
+			t.found.Add(f)
+		}
+	}
+	for _, r := range roles {
+		const most = 4
+		names := unbound[r]
+		list := strings.Join(names[:min(len(names), most)], ", ")
+		if len(names) > most {
+			list += fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		hint := "bind them in the inventory under devices.NAME.ports"
+		if r == "host" {
+			hint = "give topology.hosts.netdevs, or bind them in the inventory under devices.NAME.nics"
+		}
+		first, _, _ := strings.Cut(names[0], ":")
+		t.found.Infof("unbound-port", t.devices[first].From.At(), hint, "nothing is rendered for ports without an interface name: %s", list)
+	}
+}

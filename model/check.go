@@ -1,0 +1,281 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// checker compares a document with its schema. What it reports it marks as bad, so that one mistake is one finding.
+type checker struct {
+	found diag.List
+	kind  string // of the document
+}
+
+// document checks one document and returns its kind, or "" when that is not known.
+func (c *checker) document(n *node) string {
+	if n.bad {
+		return ""
+	}
+	if n.shape != mapNode {
+		c.found.Errorf("document", n.pos(), "start with apiVersion, kind and metadata", "a document must be a mapping, not %s", n.shape)
+		return ""
+	}
+	kind := n.kids["kind"]
+	if kind == nil {
+		c.found.Errorf("document", n.pos(), "add kind: Fabric, kind: Inventory or kind: Profile", "the document has no kind")
+		return ""
+	}
+	if kind.shape != scalarNode || !slices.Contains(kinds(), kind.text) {
+		c.found.Errorf("document", kind.pos(), didYouMean(kind.text, kinds()), "unknown kind %q", clip(kind.text))
+		return ""
+	}
+	if n.kids["apiVersion"] == nil {
+		c.found.Errorf("document", n.pos(), "add apiVersion: "+APIVersion, "the document has no apiVersion")
+	}
+	c.kind = kind.text
+	c.check(schemaOf(c.kind), n, "")
+	return c.kind
+}
+
+// check compares one place with its field.
+func (c *checker) check(f *field, n *node, path string) {
+	if n.bad {
+		return
+	}
+	fail := func(rule, hint, format string, a ...any) {
+		n.bad = true
+		c.found.Errorf(rule, n.pos(), hint, format, a...)
+	}
+	switch {
+	case n.null && n.shape == scalarNode:
+		fail("wrong-shape", "give it "+f.wants()+", or remove the line", "%s has no value", path)
+	case n.shape == scalarNode && f.scalar != nil:
+		if _, p := f.scalar.parse(n.text); p != nil {
+			subject := fmt.Sprintf("%s: %q", path, clip(n.text))
+			if f.scalar.secret {
+				subject = path
+			}
+			fail(p.rule, p.hint, "%s %s", subject, p.what)
+		}
+	case n.shape == mapNode && (f.kids != nil || f.dict != nil):
+		c.mapping(f, n, path)
+	case n.shape == listNode && f.list != nil:
+		c.elements(f, n, path)
+	default:
+		hint := ""
+		switch {
+		case f.key == "acknowledgement" && n.shape == scalarNode:
+			hint = fmt.Sprintf("an acknowledgement needs a reason: {rule: %s, reason: \"why this is meant to be so\"}", clip(n.text))
+		case n.shape == scalarNode && f.list != nil && !strings.ContainsAny(n.text, "\n"):
+			hint = "write a list: [" + clip(n.text) + "]"
+		}
+		fail("wrong-shape", hint, "%s takes %s, not %s", path, f.wants(), n.shape)
+	}
+}
+
+// wants says what a field takes.
+func (f *field) wants() string {
+	var w []string
+	if f.scalar != nil {
+		w = append(w, "a "+f.scalar.noun)
+		if strings.IndexByte("aeiouAEIOU", f.scalar.noun[0]) >= 0 {
+			w[0] = "an " + f.scalar.noun
+		}
+		if strings.HasPrefix(f.scalar.noun, "one of") || strings.HasPrefix(f.scalar.noun, "true") {
+			w[0] = f.scalar.noun
+		}
+	}
+	switch {
+	case f.kids != nil:
+		keys := make([]string, len(f.kids))
+		for i, k := range f.kids {
+			keys[i] = k.key
+		}
+		w = append(w, "a mapping with "+strings.Join(keys, ", "))
+	case f.dict != nil:
+		w = append(w, "a mapping by "+f.dict.key)
+	case f.list != nil:
+		w = append(w, "a list of "+f.list.key+"s")
+		if f.list.key == "class" {
+			w[len(w)-1] = "a list of classes"
+		}
+	}
+	return strings.Join(w, ", or ")
+}
+
+func (c *checker) mapping(f *field, n *node, path string) {
+	for _, k := range n.keys {
+		child := n.kids[k]
+		if kf := f.kid(k); kf != nil {
+			c.check(kf, child, join(path, k))
+			continue
+		}
+		if f.dict == nil {
+			child.bad = true
+			c.unknown(f, n, k, path)
+			continue
+		}
+		if _, p := nameScalar().parse(k); p != nil {
+			child.bad = true
+			c.found.Errorf(p.rule, n.at[k], p.hint, "%s: %q %s", cmpPath(path), clip(k), p.what)
+			continue
+		}
+		c.check(f.dict, child, join(path, k))
+	}
+}
+
+func (c *checker) elements(f *field, n *node, path string) {
+	first := map[string]*node{}
+	for i, e := range n.items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if f.named && e.name() != "" && isName(e.name(), "-_.") {
+			at = join(path, e.name())
+		}
+		c.check(f.list, e, at)
+		if !f.named || e.bad {
+			continue
+		}
+		switch name := e.name(); {
+		case name == "" && e.has("name"): // refused above
+			e.bad = true
+		case name == "":
+			e.bad = true
+			c.found.Errorf("missing", e.pos(), "add a name", "%s has no name", at)
+		case first[name] != nil:
+			e.bad = true
+			c.found.Add(diag.Finding{
+				Rule: "duplicate", Severity: diag.Error, Pos: e.pos(), Msg: fmt.Sprintf("%s: %s is listed twice", path, name),
+				Hint: "rename one, or merge the two", Related: []diag.Related{{Pos: first[name].pos(), Msg: "first here"}},
+			})
+		default:
+			first[name] = e
+		}
+	}
+}
+
+// unknown reports a key that does not belong where it stands: what was probably meant, and where the key is at home.
+func (c *checker) unknown(f *field, n *node, key, path string) {
+	var siblings []string
+	for _, k := range f.kids {
+		siblings = append(siblings, k.key)
+	}
+	meant, homes := closest(key, siblings), c.homes(key)
+	var hint string
+	switch {
+	case meant != "" && len(homes) > 0:
+		hint = fmt.Sprintf("did you mean %s? (%s belongs %s)", meant, key, homes)
+	case meant != "":
+		hint = "did you mean " + meant + "?"
+	case len(homes) > 0:
+		hint = fmt.Sprintf("%s belongs %s; check the indentation", key, homes)
+	default:
+		if m := closest(key, c.everyKey()); m != "" {
+			hint = fmt.Sprintf("did you mean %s, which belongs %s?", m, c.homes(m))
+		} else {
+			hint = known(siblings)
+		}
+	}
+	c.found.Errorf("unknown-key", n.at[key], hint, "unknown key %q %s", clip(key), where(path))
+}
+
+func where(path string) string {
+	if path == "" {
+		return "at the top level"
+	}
+	return "under " + path
+}
+
+func cmpPath(path string) string {
+	if path == "" {
+		return "document"
+	}
+	return path
+}
+
+// homes says where a key belongs, or "".
+func (c *checker) homes(key string) string {
+	const most = 3
+	var places []string
+	for _, kind := range append([]string{c.kind}, kinds()...) {
+		if kind == c.kind && len(places) > 0 {
+			continue
+		}
+		walk(schemaOf(kind), "", func(f *field, path, k string) {
+			if k != key {
+				return
+			}
+			p := where(path)
+			if kind != c.kind {
+				p += " in a document of kind " + kind
+			}
+			if !slices.Contains(places, p) && !strings.HasPrefix(path, "overrides.") {
+				places = append(places, p)
+			}
+		})
+		if len(places) > 0 {
+			break
+		}
+	}
+	if len(places) > most {
+		return strings.Join(places[:most], ", ") + ", and other places"
+	}
+	return strings.Join(places, " or ")
+}
+
+// everyKey lists the keys of the document's schema.
+func (c *checker) everyKey() []string {
+	var keys []string
+	walk(schemaOf(c.kind), "", func(_ *field, _, k string) {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	})
+	return keys
+}
+
+// walk calls visit for every key of every mapping below f, with the path of the mapping.
+func walk(f *field, path string, visit func(f *field, path, key string)) {
+	for i := range f.kids {
+		k := &f.kids[i]
+		visit(k, path, k.key)
+		walk(k, join(path, k.key), visit)
+	}
+	if f.dict != nil {
+		walk(f.dict, join(path, f.dict.key), visit)
+	}
+	if f.list != nil {
+		walk(f.list, path+"[]", visit)
+	}
+}
+
+// complete reports what is missing in merged documents.
+func (c *checker) complete(f *field, n *node, path string) {
+	if n == nil || n.bad {
+		return
+	}
+	switch n.shape {
+	case mapNode:
+		for i := range f.kids {
+			k := &f.kids[i]
+			if k.required && !n.has(k.key) && k.key != "apiVersion" && k.key != "kind" {
+				c.found.Errorf("missing", n.pos(), fmt.Sprintf("add %s: %s", k.key, k.doc), "%s has no %s", cmpPath(path), k.key)
+			}
+			c.complete(k, n.kids[k.key], join(path, k.key))
+		}
+		if f.dict != nil {
+			n.each(func(key string, e *node) { c.complete(f.dict, e, join(path, key)) })
+		}
+	case listNode:
+		for i, e := range n.items {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if f.named && e.name() != "" {
+				at = join(path, e.name())
+			}
+			c.complete(f.list, e, at)
+		}
+	case scalarNode:
+	}
+}

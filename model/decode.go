@@ -1,0 +1,141 @@
+package model
+
+import (
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// decode reads the merged Fabric document, all but the topology and the overrides' places in it.
+func (f *Fabric) decode(n *node) {
+	f.Pos = n.pos()
+	f.Name = text(n.get("metadata", "name"))
+	f.MTU = decodeMTU(n.get("mtu"))
+	for _, c := range n.get("classes").list() {
+		f.Classes = append(f.Classes, decodeClass(c))
+	}
+	f.Watchdog = decodeWatchdog(n.get("pfc_watchdog"))
+	f.Manage = FabricManage{Switches: decodeManage(n.get("manage", "switches")), Hosts: decodeManage(n.get("manage", "hosts"))}
+	f.Adopt = boolean(n.get("manage", "adopt"))
+	f.NCCL = NCCL{
+		Class: text(n.get("nccl", "class")), Timeout: integer(n.get("nccl", "timeout")),
+		RetryCount: integer(n.get("nccl", "retry_count")),
+	}
+	for _, a := range n.get("acknowledge").list() {
+		f.Acks = append(f.Acks, Ack{Rule: text(a.get("rule")), Reason: text(a.get("reason"))})
+	}
+}
+
+func decodeMTU(n *node) MTU {
+	size := func(key string) Value[units.Bytes] { return value(n.get(key), units.ParseBytes) }
+	return MTU{Fabric: size("fabric"), Host: size("host"), RoCE: size("roce")}
+}
+
+func decodeClass(n *node) Class {
+	size := func(path ...string) Value[units.Bytes] { return value(n.get(path...), units.ParseBytes) }
+	c := Class{
+		Name: n.name(), Pos: n.pos(), Role: text(n.get("role")), Lossless: boolean(n.get("lossless")),
+		ECN:       ECN{Kmin: size("ecn", "kmin"), Kmax: size("ecn", "kmax"), Pmax: value(n.get("ecn", "pmax"), units.ParsePercent)},
+		Bandwidth: value(n.get("bandwidth"), units.ParsePercent),
+		Xoff: Xoff{
+			Bytes: size("pfc", "xoff"), Alpha: value(n.get("pfc", "xoff", "alpha"), units.ParseRatio),
+			Share: value(n.get("pfc", "xoff", "share"), units.ParsePercent), Of: text(n.get("pfc", "xoff", "of")),
+		},
+		Headroom: value(n.get("pfc", "headroom"), parseAutoBytes), Xon: value(n.get("pfc", "xon"), parseAutoBytes),
+		FanIn: integer(n.get("fan_in")), Flows: integer(n.get("flows")), DropNoARP: boolean(n.get("drop_incomplete_arp")),
+	}
+	if p := integer(n.get("priority")); p.Set {
+		c.Priority = Value[uint8]{V: uint8(p.V), Set: true, From: p.From}
+	}
+	if s := text(n.get("scheduling")); s.Set {
+		c.Strict = Value[bool]{V: s.V == "strict", Set: true, From: s.From}
+	}
+	switch d := n.get("dscp"); {
+	case d == nil:
+	case d.shape == scalarNode:
+		c.Rest = Value[bool]{V: true, Set: true, From: d.from}
+	default:
+		for _, e := range d.list() {
+			lo, hi, p := parseDSCP(e.text)
+			for v := lo; p == nil && v <= hi; v++ {
+				c.DSCP = append(c.DSCP, Value[uint8]{V: uint8(v), Set: true, From: withLost(e.from, d.from)})
+			}
+		}
+	}
+	return c
+}
+
+// withLost is the origin of a list's element: its own line, and the lists that its list won over.
+func withLost(element, list *Origin) *Origin {
+	if len(list.Lost) == 0 {
+		return element
+	}
+	o := *element
+	o.Lost = list.Lost
+	return &o
+}
+
+func decodeWatchdog(n *node) Watchdog {
+	span := func(key string) Value[units.Duration] { return value(n.get(key), units.ParseDuration) }
+	return Watchdog{Detect: span("detect"), Restore: span("restore"), Poll: span("poll"), Action: text(n.get("action"))}
+}
+
+func decodeManage(n *node) Manage {
+	if n == nil {
+		return Manage{}
+	}
+	if n.shape == scalarNode {
+		return Manage{All: text(n)}
+	}
+	m := Manage{Areas: map[string]Value[string]{}}
+	n.each(func(area string, c *node) { m.Areas[area] = text(c) })
+	return m
+}
+
+func decodeOverride(n *node) *Override {
+	o := &Override{
+		Pos: n.pos(), State: text(n.get("state")), Manage: decodeManage(n.get("manage")), MTU: decodeMTU(n.get("mtu")),
+		Watchdog: decodeWatchdog(n.get("pfc_watchdog")),
+	}
+	for _, c := range n.get("classes").list() {
+		o.Classes = append(o.Classes, decodeClass(c))
+	}
+	for key, to := range map[string]*map[string]*Override{"devices": &o.Devices, "ports": &o.Ports} {
+		n.get(key).each(func(name string, c *node) {
+			if *to == nil {
+				*to = map[string]*Override{}
+			}
+			(*to)[name] = decodeOverride(c)
+		})
+	}
+	return o
+}
+
+func decodeGNMI(n *node) GNMI {
+	return GNMI{
+		Port: integer(n.get("port")), CA: text(n.get("tls", "ca")), Cert: text(n.get("tls", "cert")), Key: text(n.get("tls", "key")),
+		ServerName: text(n.get("tls", "server_name")), Insecure: boolean(n.get("tls", "insecure")),
+		Username: text(n.get("username")), Password: text(n.get("password")),
+	}
+}
+
+func decodeSSH(n *node) SSH {
+	return SSH{
+		Port: integer(n.get("port")), Username: text(n.get("username")), Password: text(n.get("password")), Key: text(n.get("key")),
+		KnownHosts: text(n.get("known_hosts")), Via: text(n.get("via")), Insecure: boolean(n.get("insecure")),
+	}
+}
+
+// over is g with the values of d where g has none.
+func (g GNMI) over(d GNMI) GNMI {
+	return GNMI{
+		Port: g.Port.Or(d.Port), CA: g.CA.Or(d.CA), Cert: g.Cert.Or(d.Cert), Key: g.Key.Or(d.Key), ServerName: g.ServerName.Or(d.ServerName),
+		Insecure: g.Insecure.Or(d.Insecure), Username: g.Username.Or(d.Username), Password: g.Password.Or(d.Password),
+	}
+}
+
+// over is s with the values of d where s has none.
+func (s SSH) over(d SSH) SSH {
+	return SSH{
+		Port: s.Port.Or(d.Port), Username: s.Username.Or(d.Username), Password: s.Password.Or(d.Password), Key: s.Key.Or(d.Key),
+		KnownHosts: s.KnownHosts.Or(d.KnownHosts), Via: s.Via.Or(d.Via), Insecure: s.Insecure.Or(d.Insecure),
+	}
+}

@@ -1,0 +1,217 @@
+package model
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+type shape uint8
+
+const (
+	scalarNode shape = iota
+	mapNode
+	listNode
+)
+
+func (s shape) String() string { return [...]string{"a single value", "a mapping", "a list"}[s] }
+
+// node is one place of a document, or of several merged ones. Nodes are not changed once a document has been checked:
+// merging and patching make new ones and share the rest.
+type node struct {
+	shape shape
+	from  *Origin // line of the value that won, and of those that lost
+	layer int
+	bad   bool // already reported; reads as not given
+	null  bool // no value was written
+
+	text  string           // of a scalar
+	keys  []string         // of a mapping, in order of appearance
+	kids  map[string]*node // of a mapping
+	at    map[string]diag.Pos
+	items []*node // of a list
+}
+
+func (n *node) pos() diag.Pos {
+	if n == nil {
+		return diag.Pos{}
+	}
+	return n.from.Pos
+}
+
+// get walks down mappings; nil when there is nothing, or nothing usable.
+func (n *node) get(path ...string) *node {
+	for _, k := range path {
+		if n == nil || n.shape != mapNode || n.bad {
+			return nil
+		}
+		n = n.kids[k]
+	}
+	if n == nil || n.bad {
+		return nil
+	}
+	return n
+}
+
+// has reports whether something stands at key, usable or not.
+func (n *node) has(key string) bool { return n != nil && n.kids[key] != nil }
+
+// list is the usable elements of a list.
+func (n *node) list() []*node {
+	if n == nil || n.shape != listNode {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.items), func(c *node) bool { return c.bad })
+}
+
+// each calls f for the usable entries of a mapping, in order.
+func (n *node) each(f func(key string, c *node)) {
+	if n == nil || n.shape != mapNode {
+		return
+	}
+	for _, k := range n.keys {
+		if c := n.kids[k]; !c.bad {
+			f(k, c)
+		}
+	}
+}
+
+// name is the name of a list element, or "".
+func (n *node) name() string {
+	if c := n.get("name"); c != nil && c.shape == scalarNode {
+		return c.text
+	}
+	return ""
+}
+
+// value reads a checked scalar. What the check refused reads as not given.
+func value[T any](n *node, parse func(string) (T, error)) Value[T] {
+	if n == nil || n.bad || n.shape != scalarNode {
+		return Value[T]{}
+	}
+	v, err := parse(n.text)
+	if err != nil {
+		return Value[T]{}
+	}
+	return Value[T]{V: v, Set: true, From: n.from}
+}
+
+func text(n *node) Value[string] {
+	return value(n, func(s string) (string, error) { return s, nil })
+}
+
+func integer(n *node) Value[int] { return value(n, strconv.Atoi) }
+
+func boolean(n *node) Value[bool] { return value(n, strconv.ParseBool) }
+
+// merger lays documents over each other.
+type merger struct{ found diag.List }
+
+// merge is o over n. Mappings merge by key, named lists by name; everything else is replaced, and what is replaced is
+// remembered. Inside one layer nothing may be replaced by something else, because which document counts would depend
+// on file names.
+func (m *merger) merge(f *field, n, o *node, path string) *node {
+	switch {
+	case n == nil:
+		return o
+	case o == nil:
+		return n
+	case n.bad || o.bad:
+		if o.bad {
+			return o
+		}
+		return over(n, o)
+	case n.shape == mapNode && o.shape == mapNode:
+		return m.mergeMaps(f, n, o, path)
+	case n.shape == listNode && o.shape == listNode && f.named:
+		return m.mergeNamed(f, n, o, path)
+	}
+	if n.layer == o.layer && !same(n, o) {
+		m.found.Add(diag.Finding{
+			Rule: "conflict", Severity: diag.Error, Pos: o.pos(), Msg: path + " is set twice in one layer, to different values",
+			Hint:    "remove one, or give the second file as a layer of its own with another -f",
+			Related: []diag.Related{{Pos: n.pos(), Msg: "also set here"}},
+		})
+	}
+	return over(n, o)
+}
+
+func (m *merger) mergeMaps(f *field, n, o *node, path string) *node {
+	r := *n
+	r.layer = o.layer
+	r.keys = slices.Clone(n.keys)
+	r.kids = make(map[string]*node, len(n.kids)+len(o.kids))
+	r.at = make(map[string]diag.Pos, len(n.kids)+len(o.kids))
+	for _, k := range n.keys {
+		r.kids[k], r.at[k] = n.kids[k], n.at[k]
+	}
+	for _, k := range o.keys {
+		if r.kids[k] == nil {
+			r.keys = append(r.keys, k)
+		}
+		c := f.kid(k)
+		if c == nil {
+			c = f.dict
+		}
+		if c == nil {
+			continue // unknown, already reported
+		}
+		r.kids[k], r.at[k] = m.merge(c, r.kids[k], o.kids[k], join(path, k)), o.at[k]
+	}
+	r.keys = slices.DeleteFunc(r.keys, func(k string) bool { return r.kids[k] == nil })
+	return &r
+}
+
+func (m *merger) mergeNamed(f *field, n, o *node, path string) *node {
+	r := *n
+	r.layer = o.layer
+	r.items = slices.Clone(n.items)
+	index := make(map[string]int, len(r.items))
+	for i, c := range r.items {
+		index[c.name()] = i
+	}
+	for _, c := range o.items {
+		if i, ok := index[c.name()]; ok && c.name() != "" {
+			r.items[i] = m.merge(f.list, r.items[i], c, join(path, c.name()))
+			continue
+		}
+		index[c.name()] = len(r.items)
+		r.items = append(r.items, c)
+	}
+	return &r
+}
+
+// over is o with n remembered as lost.
+func over(n, o *node) *node {
+	r := *o
+	from := *o.from
+	from.Lost = append(append(slices.Clone(o.from.Lost), n.from.Pos), n.from.Lost...)
+	r.from = &from
+	return &r
+}
+
+// same reports whether n and o say the same.
+func same(n, o *node) bool {
+	if n.shape != o.shape || n.text != o.text || len(n.items) != len(o.items) || len(n.kids) != len(o.kids) {
+		return false
+	}
+	for i := range n.items {
+		if !same(n.items[i], o.items[i]) {
+			return false
+		}
+	}
+	for k, c := range n.kids {
+		if o.kids[k] == nil || !same(c, o.kids[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,263 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// With is f with p applied. f is not changed; the result is validated as a whole, and shares what did not change. With
+// errors among the findings the result is not to be used.
+func (f *Fabric) With(p Patch) (*Fabric, diag.List) {
+	docs := f.docs
+	var found diag.List
+	for _, e := range p {
+		if docs.fabric == nil {
+			found.Errorf("patch", diag.Pos{}, "", "there is no Fabric document to change")
+			break
+		}
+		n, err := edit(fabricSchema(), docs.fabric, e.Path, e.Value)
+		if err != nil {
+			found.Add(*err)
+			continue
+		}
+		docs.fabric = n
+	}
+	g, more := build(docs, found.HasErrors())
+	return g, append(found, more...).Sort()
+}
+
+// edit is n with the scalar at path set. Names in a path may hold dots: the longest one that fits is taken.
+func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
+	refuse := func(hint, format string, a ...any) (*node, *diag.Finding) {
+		return nil, &diag.Finding{Rule: "patch", Severity: diag.Error, Pos: n.pos(), Hint: hint, Msg: fmt.Sprintf(format, a...)}
+	}
+	if path == "" {
+		if f.scalar == nil {
+			return refuse("", "a patch sets single values, and this place takes %s", f.wants())
+		}
+		canonical, p := f.scalar.parse(value)
+		if p != nil {
+			return refuse(p.hint, "%q %s", clip(value), p.what)
+		}
+		r := &node{shape: scalarNode, text: canonical, from: &Origin{Kind: FromExperiment, Ref: "patch"}}
+		if n != nil {
+			r.layer, r.from.Pos = n.layer, n.pos()
+			r.from.Lost = append(slices.Clone(n.from.Lost), n.pos())
+		}
+		return r, nil
+	}
+	switch {
+	case n != nil && n.shape == listNode && f.named:
+		best := -1
+		for i, e := range n.items {
+			if name := e.name(); under(path, name) && (best < 0 || len(name) > len(n.items[best].name())) {
+				best = i
+			}
+		}
+		if best < 0 {
+			first, _, _ := strings.Cut(path, ".")
+			return refuse("", "there is no %s", first)
+		}
+		c, err := edit(f.list, n.items[best], rest(path, n.items[best].name()), value)
+		if err != nil {
+			return nil, err
+		}
+		r := *n
+		r.items = slices.Clone(n.items)
+		r.items[best] = c
+		return &r, nil
+	case n == nil && f.kids == nil && f.dict == nil, n != nil && n.shape != mapNode:
+		return refuse("", "nothing can be set at %q", clip(path))
+	}
+	key, child := "", (*field)(nil)
+	for i := range f.kids {
+		if k := f.kids[i].key; under(path, k) && len(k) > len(key) {
+			key, child = k, &f.kids[i]
+		}
+	}
+	if f.dict != nil && n != nil {
+		for _, k := range n.keys {
+			if under(path, k) && len(k) > len(key) {
+				key, child = k, f.dict
+			}
+		}
+	}
+	if child == nil {
+		first, _, _ := strings.Cut(path, ".")
+		var keys []string
+		for i := range f.kids {
+			keys = append(keys, f.kids[i].key)
+		}
+		return refuse(didYouMean(first, keys), "there is no %s", clip(first))
+	}
+	var old *node
+	if n != nil {
+		old = n.kids[key]
+	}
+	c, err := edit(child, old, rest(path, key), value)
+	if err != nil {
+		return nil, err
+	}
+	r := node{shape: mapNode, from: &Origin{Kind: FromExperiment, Ref: "patch"}}
+	if n != nil {
+		r = *n
+	}
+	r.kids, r.at = maps.Clone(r.kids), maps.Clone(r.at)
+	if r.kids == nil {
+		r.kids, r.at = map[string]*node{}, map[string]diag.Pos{}
+	}
+	if old == nil {
+		r.keys = append(slices.Clone(r.keys), key)
+		r.at[key] = r.from.Pos
+	}
+	r.kids[key] = c
+	return &r, nil
+}
+
+// under reports whether path starts with the whole name.
+func under(path, name string) bool {
+	return name != "" && (path == name || strings.HasPrefix(path, name+"."))
+}
+
+func rest(path, name string) string { return strings.TrimPrefix(path[len(name):], ".") }
+
+// Leaves lists every scalar of the merged Fabric document, sorted by path.
+func (f *Fabric) Leaves() []Leaf { return leaves(fabricSchema(), f.docs.fabric, "") }
+
+// leaves lists the scalars below n. Texts are canonical, so that equal values read the same.
+func leaves(f *field, n *node, path string) []Leaf {
+	var out []Leaf
+	var visit func(f *field, n *node, path string, later bool)
+	visit = func(f *field, n *node, path string, later bool) {
+		if n == nil || n.bad || f == nil {
+			return
+		}
+		later = later || f.later
+		switch n.shape {
+		case mapNode:
+			for _, k := range n.keys {
+				c := f.kid(k)
+				if c == nil {
+					c = f.dict
+				}
+				visit(c, n.kids[k], join(path, k), later)
+			}
+		case listNode:
+			for i, e := range n.items {
+				at := fmt.Sprintf("%s[%d]", path, i)
+				if name := e.name(); f.named && name != "" {
+					at = join(path, name)
+				}
+				visit(f.list, e, at, later)
+			}
+		case scalarNode:
+			if canonical, p := f.scalar.parse(n.text); p == nil {
+				out = append(out, Leaf{Path: path, Text: canonical, Later: later, From: n.from})
+			}
+		}
+	}
+	visit(f, n, path, false)
+	slices.SortStableFunc(out, func(a, b Leaf) int { return natural(a.Path, b.Path) })
+	return out
+}
+
+// Digest is a SHA-256, in hex, over the canonical merged values of all documents: independent of layers, order,
+// spelling of units, and comments.
+func (f *Fabric) Digest() string {
+	h := sha256.New()
+	put := func(prefix string, ls []Leaf) {
+		for _, l := range ls {
+			fmt.Fprintf(h, "%s%q=%q\n", prefix, l.Path, l.Text)
+		}
+	}
+	put("fabric ", leaves(fabricSchema(), f.docs.fabric, ""))
+	put("inventory ", leaves(inventorySchema(), f.docs.inventory, ""))
+	for _, name := range sortedKeys(f.docs.profiles) {
+		put("profile ", leaves(profileSchema(), f.docs.profiles[name], ""))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// notRendered reports the leaves that nothing is rendered from yet: one finding per place of the schema.
+func notRendered(docs roots) diag.List {
+	type group struct {
+		path  string
+		where []diag.Related
+	}
+	var groups []*group
+	index := map[string]*group{}
+	var visit func(f *field, n *node, path, at string)
+	visit = func(f *field, n *node, path, at string) {
+		if n == nil || n.bad || f == nil {
+			return
+		}
+		if f.later {
+			g := index[path]
+			if g == nil {
+				g = &group{path: path}
+				index[path] = g
+				groups = append(groups, g)
+			}
+			g.where = append(g.where, diag.Related{Pos: n.pos(), Msg: at})
+			return
+		}
+		for _, k := range n.keys {
+			c := f.kid(k)
+			generic := k
+			if c == nil && f.dict != nil {
+				c, generic = f.dict, f.dict.key
+			}
+			visit(c, n.kids[k], join(path, generic), join(at, k))
+		}
+		for i, e := range n.items {
+			name := fmt.Sprintf("%s[%d]", at, i)
+			if f.named && e.name() != "" {
+				name = join(at, e.name())
+			}
+			visit(f.list, e, path, name)
+		}
+	}
+	visit(fabricSchema(), docs.fabric, "", "")
+	visit(inventorySchema(), docs.inventory, "", "")
+	var l diag.List
+	for _, g := range groups {
+		const most = 8
+		f := diag.Finding{
+			Rule: "not-rendered-yet", Severity: diag.Info, Pos: g.where[0].Pos,
+			Msg: fmt.Sprintf("%s is read and checked, but nothing is rendered from it yet", g.path),
+		}
+		if n := len(g.where); n > 1 {
+			f.Related = g.where[1:min(n, most)]
+			if n > most {
+				f.Msg += fmt.Sprintf(" (%d places)", n)
+			}
+		}
+		l.Add(f)
+	}
+	return l
+}
+
+// Acknowledge fills Ack of the warnings in l that the model acknowledges, and adds an info finding for each
+// acknowledgement that matched nothing. l is not changed.
+func (f *Fabric) Acknowledge(l diag.List) diag.List {
+	out := slices.Clone(l)
+	for _, a := range f.Acks {
+		used := false
+		for i := range out {
+			if out[i].Severity == diag.Warning && out[i].Rule == a.Rule.V && out[i].Ack == "" {
+				out[i].Ack, used = a.Reason.V, true
+			}
+		}
+		if !used && a.Rule.Set {
+			out.Infof("acknowledge", a.Rule.Pos(), "remove the acknowledgement, unless the finding comes and goes",
+				"no warning of the rule %s was found", a.Rule.V)
+		}
+	}
+	return out.Sort()
+}

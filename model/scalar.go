@@ -1,0 +1,363 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// problem is why a scalar was refused: a rule id, the rest of the sentence that starts with the text, and a hint.
+type problem struct{ rule, what, hint string }
+
+// scalar is one kind of leaf: what it is called, and how its text is checked and made canonical.
+type scalar struct {
+	noun   string
+	secret bool // never repeat the text in a finding
+	parse  func(text string) (canonical string, p *problem)
+}
+
+// fromUnits wraps a parser of package units.
+func fromUnits[T fmt.Stringer](noun string, parse func(string) (T, error)) *scalar {
+	return &scalar{noun: noun, parse: func(s string) (string, *problem) {
+		v, err := parse(s)
+		if e := (*units.Error)(nil); errors.As(err, &e) {
+			return "", &problem{"units", e.What, e.Hint}
+		}
+		return v.String(), nil
+	}}
+}
+
+func bytesScalar() *scalar    { return fromUnits("size such as 9216B or 800KB", units.ParseBytes) }
+func rateScalar() *scalar     { return fromUnits("rate such as 400Gbps", units.ParseBitRate) }
+func lengthScalar() *scalar   { return fromUnits("length such as 40m", units.ParseLength) }
+func durationScalar() *scalar { return fromUnits("time such as 200ms", units.ParseDuration) }
+func ratioScalar() *scalar    { return fromUnits("fraction such as 1/2", units.ParseRatio) }
+
+// shareScalar is a percentage from 0% to 100%.
+func shareScalar() *scalar {
+	s := fromUnits("share such as 20%", units.ParsePercent)
+	inner := s.parse
+	s.parse = func(text string) (string, *problem) {
+		c, p := inner(text)
+		if p != nil {
+			return c, p
+		}
+		if v, err := units.ParsePercent(text); err != nil || v > 100*units.OnePercent {
+			return "", &problem{"units", "is above 100%", ""}
+		}
+		return c, nil
+	}
+	return s
+}
+
+// wholeShareScalar is a percentage from 1% to 100% without decimals, as schedulers take it.
+func wholeShareScalar() *scalar {
+	s := shareScalar()
+	inner := s.parse
+	s.parse = func(text string) (string, *problem) {
+		c, p := inner(text)
+		if p != nil {
+			return c, p
+		}
+		if v, err := units.ParsePercent(text); err != nil || v == 0 || v%units.OnePercent != 0 {
+			return "", &problem{"value", "is not a whole percentage", "schedulers take 1% to 100% without decimals"}
+		}
+		return c, nil
+	}
+	return s
+}
+
+// parseAutoBytes reads a size or "auto".
+func parseAutoBytes(s string) (AutoBytes, error) {
+	if s == "auto" {
+		return AutoBytes{Auto: true}, nil
+	}
+	v, err := units.ParseBytes(s)
+	return AutoBytes{Bytes: v}, err
+}
+
+// String is the text form.
+func (a AutoBytes) String() string {
+	if a.Auto {
+		return "auto"
+	}
+	return a.Bytes.String()
+}
+
+func autoBytesScalar() *scalar { return fromUnits("size such as 100KB, or auto", parseAutoBytes) }
+
+// intScalar is a plain decimal number from lo to hi.
+func intScalar(noun string, lo, hi int) *scalar {
+	return &scalar{noun: fmt.Sprintf("%s from %d to %d", noun, lo, hi), parse: func(s string) (string, *problem) {
+		v, p := parseInt(s)
+		if p != nil {
+			return "", p
+		}
+		if v < lo || v > hi {
+			return "", &problem{"value", fmt.Sprintf("is not from %d to %d", lo, hi), ""}
+		}
+		return strconv.Itoa(v), nil
+	}}
+}
+
+// parseInt reads decimal digits only: no sign, no 0x, no leading zero, no separators.
+func parseInt(s string) (int, *problem) {
+	if len(s) > 1 && s[0] == '0' && strings.Trim(s, "0123456789") == "" {
+		return 0, &problem{
+			"value", "starts with a zero, which some YAML readers take as octal",
+			"write " + cmp.Or(strings.TrimLeft(s, "0"), "0"),
+		}
+	}
+	if lower := strings.ToLower(s); strings.HasPrefix(lower, "0x") || strings.HasPrefix(lower, "0o") || strings.HasPrefix(lower, "0b") {
+		if v, err := strconv.ParseInt(lower, 0, 64); err == nil {
+			return 0, &problem{"value", "is not decimal", "write " + strconv.FormatInt(v, 10)}
+		}
+	}
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, &problem{"value", "is not a whole number", "write decimal digits only"}
+	}
+	v, err := strconv.Atoi(s)
+	if err != nil || v > 1<<31-1 {
+		return 0, &problem{"value", "is too large", ""}
+	}
+	return v, nil
+}
+
+// boolScalar is true or false; YAML 1.1's other spellings are refused.
+func boolScalar() *scalar {
+	return &scalar{noun: "true or false", parse: func(s string) (string, *problem) {
+		switch strings.ToLower(s) {
+		case "true", "false":
+			if s == strings.ToLower(s) {
+				return s, nil
+			}
+			return "", &problem{"value", "is not true or false", "write " + strings.ToLower(s)}
+		case "yes", "on", "y":
+			return "", &problem{"value", "is not true or false", "write true"}
+		case "no", "off", "n":
+			return "", &problem{"value", "is not true or false", "write false"}
+		}
+		return "", &problem{"value", "is not true or false", ""}
+	}}
+}
+
+// enumScalar is one of a few words.
+func enumScalar(words ...string) *scalar {
+	return &scalar{noun: "one of " + strings.Join(words, ", "), parse: func(s string) (string, *problem) {
+		for _, w := range words {
+			if w == s {
+				return s, nil
+			}
+		}
+		hint := "use " + strings.Join(words, ", ")
+		if w := closest(s, words); w != "" {
+			hint = "did you mean " + w + "? " + hint
+		}
+		return "", &problem{"value", "is not one of the words known here", hint}
+	}}
+}
+
+const maxName = 64
+
+// nameScalar is a model name: it goes into CLI sessions, file names and paths.
+func nameScalar() *scalar {
+	return &scalar{noun: "name", parse: func(s string) (string, *problem) {
+		if !isName(s, "-_.") {
+			return "", &problem{
+				"name", "is not a name",
+				"names are letters, digits and -_. , begin with a letter or digit, and have at most 64 characters",
+			}
+		}
+		return s, nil
+	}}
+}
+
+// ifaceScalar is a device's interface name.
+func ifaceScalar() *scalar {
+	return &scalar{noun: "interface name", parse: func(s string) (string, *problem) {
+		if !isName(s, "-_./:") {
+			return "", &problem{
+				"name", "is not an interface name",
+				"interface names are letters, digits and -_./: , begin with a letter or digit, and have at most 64 characters",
+			}
+		}
+		return s, nil
+	}}
+}
+
+func isName(s, extra string) bool {
+	if s == "" || len(s) > maxName || strings.IndexByte(extra, s[0]) >= 0 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(extra, c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// textScalar is any single line of printable text.
+func textScalar(noun string) *scalar {
+	return &scalar{noun: noun, parse: func(s string) (string, *problem) {
+		if p := plainText(s); p != nil {
+			return "", p
+		}
+		return s, nil
+	}}
+}
+
+func plainText(s string) *problem {
+	if s == "" {
+		return &problem{"value", "is empty", ""}
+	}
+	if len(s) > 1024 {
+		return &problem{"value", "is longer than 1024 bytes", ""}
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || '\u0080' <= r && r <= '\u009f' || r == '\u2028' || r == '\u2029' {
+			return &problem{"value", "holds a control character", ""}
+		}
+	}
+	return nil
+}
+
+// referenceScalar is where a file or secret is to be found: env:NAME, file:PATH or exec:COMMAND. A literal in the place
+// of a secret is refused without repeating it.
+func referenceScalar(secret bool) *scalar {
+	return &scalar{noun: "reference such as env:NAME, file:PATH or exec:COMMAND", secret: secret, parse: func(s string) (string, *problem) {
+		scheme, rest, _ := strings.Cut(s, ":")
+		known := scheme == "env" || scheme == "file" || scheme == "exec"
+		switch {
+		case known && rest != "" && plainText(rest) == nil:
+			return s, nil
+		case known && plainText(rest) != nil:
+			return "", &problem{"value", "refers to nothing", "write env:NAME, file:PATH or exec:COMMAND"}
+		case secret:
+			return "", &problem{
+				"literal-secret", "stands in the model itself",
+				"keep secrets out of the model: write env:NAME, file:PATH or exec:COMMAND",
+			}
+		}
+		return "", &problem{"value", "is not a reference", "write file:" + clip(s)}
+	}}
+}
+
+// addressScalar is an IP address or host name without a port.
+func addressScalar() *scalar {
+	return &scalar{noun: "IP address or host name", parse: func(s string) (string, *problem) {
+		if a, err := netip.ParseAddr(s); err == nil {
+			return a.String(), nil
+		}
+		if host, port, ok := strings.Cut(s, ":"); ok && strings.Trim(port, "0123456789") == "" && isName(host, "-.") {
+			return "", &problem{"value", "holds a port", "write " + host + " here, and the port under gnmi.port or ssh.port"}
+		}
+		if strings.Trim(s, "0123456789.") == "" || !isName(s, "-_.") && !(len(s) <= 253 && isLongHost(s)) {
+			return "", &problem{"value", "is not an IP address or host name", ""}
+		}
+		return s, nil
+	}}
+}
+
+// isLongHost is isName without the limit on length, for fully qualified names.
+func isLongHost(s string) bool {
+	for label := range strings.SplitSeq(s, ".") {
+		if !isName(label, "-_") {
+			return false
+		}
+	}
+	return true
+}
+
+// prefixScalar is an IP address with a prefix length.
+func prefixScalar() *scalar {
+	return &scalar{noun: "IP address with prefix length", parse: func(s string) (string, *problem) {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return "", &problem{"value", "is not an IP address with a prefix length", "write 192.168.1.11/31"}
+		}
+		return p.String(), nil
+	}}
+}
+
+// pciScalar is a PCI address: domain:bus:device.function.
+func pciScalar() *scalar {
+	return &scalar{noun: "PCI address", parse: func(s string) (string, *problem) {
+		const shape = "hhhh:hh:hh.h"
+		lower := strings.ToLower(s)
+		ok := len(lower) == len(shape)
+		for i := 0; ok && i < len(shape); i++ {
+			if shape[i] == 'h' {
+				ok = strings.IndexByte("0123456789abcdef", lower[i]) >= 0
+			} else {
+				ok = lower[i] == shape[i]
+			}
+		}
+		if !ok {
+			return "", &problem{"value", "is not a PCI address", `write it in quotes with its domain: "0000:17:00.0"`}
+		}
+		return lower, nil
+	}}
+}
+
+// portRefScalar is device:port, both model names.
+func portRefScalar() *scalar {
+	return &scalar{noun: "port such as leaf1:downlink-1", parse: func(s string) (string, *problem) {
+		device, port, ok := strings.Cut(s, ":")
+		if !ok || !isName(device, "-_.") || !isName(port, "-_.") {
+			return "", &problem{"value", "is not device:port", "write leaf1:downlink-1"}
+		}
+		return s, nil
+	}}
+}
+
+// dscpScalar is one code point or a range of them.
+func dscpScalar() *scalar {
+	return &scalar{noun: "DSCP from 0 to 63, or a range such as 24-31", parse: func(s string) (string, *problem) {
+		if _, _, p := parseDSCP(s); p != nil {
+			return "", p
+		}
+		return s, nil
+	}}
+}
+
+func parseDSCP(s string) (lo, hi int, p *problem) {
+	a, b, isRange := strings.Cut(s, "-")
+	if !isRange {
+		b = a
+	}
+	lo, p = parseInt(a)
+	if p == nil {
+		hi, p = parseInt(b)
+	}
+	switch {
+	case p != nil && isRange:
+		return 0, 0, &problem{"value", "is not a DSCP range", "write 24-31"}
+	case p != nil:
+		return 0, 0, p
+	case lo > 63 || hi > 63:
+		hint := ""
+		if lo == hi && lo < 256 {
+			hint = fmt.Sprintf("as a ToS byte %d is DSCP %d", lo, lo>>2)
+		}
+		return 0, 0, &problem{"value", "is not from 0 to 63", hint}
+	case hi < lo:
+		return 0, 0, &problem{"value", "is a range that runs backwards", fmt.Sprintf("write %d-%d", hi, lo)}
+	}
+	return lo, hi, nil
+}
+
+// clip keeps texts in messages short.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

@@ -1,0 +1,340 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// validator checks what a schema cannot: values against each other. What depends on live devices or on behaviour is
+// the linter's.
+type validator struct {
+	f     *Fabric
+	found diag.List
+}
+
+func (v *validator) all() {
+	v.names()
+	v.code()
+	v.bandwidth()
+	v.roles()
+	v.classes()
+	v.mtu()
+	v.watchdog("pfc_watchdog", v.f.Watchdog, v.f.Watchdog)
+	v.nccl()
+	v.platforms()
+	for _, role := range sortedKeys(v.f.Roles) {
+		v.override(role)
+	}
+	v.inventory()
+}
+
+// twice reports two places that must differ.
+func (v *validator) twice(first, second diag.Pos, hint, format string, a ...any) {
+	v.found.Add(diag.Finding{
+		Rule: "duplicate", Severity: diag.Error, Pos: second, Msg: fmt.Sprintf(format, a...), Hint: hint,
+		Related: []diag.Related{{Pos: first, Msg: "first here"}},
+	})
+}
+
+// names checks that classes do not share a priority.
+func (v *validator) names() {
+	owner := map[uint8]*Class{}
+	for i := range v.f.Classes {
+		c := &v.f.Classes[i]
+		if !c.Priority.Set {
+			continue
+		}
+		if o := owner[c.Priority.V]; o != nil {
+			v.twice(o.Priority.Pos(), c.Priority.Pos(), v.freePriorities(), "classes %s and %s both have priority %d", o.Name, c.Name, c.Priority.V)
+			continue
+		}
+		owner[c.Priority.V] = c
+	}
+}
+
+func (v *validator) freePriorities() string {
+	var free []string
+	for p := range uint8(8) {
+		if !slices.ContainsFunc(v.f.Classes, func(c Class) bool { return c.Priority.Set && c.Priority.V == p }) {
+			free = append(free, fmt.Sprint(p))
+		}
+	}
+	return "free priorities are " + strings.Join(free, ", ")
+}
+
+// code checks that no code point has two classes.
+func (v *validator) code() {
+	owner, at := map[uint8]*Class{}, map[uint8]diag.Pos{}
+	for i := range v.f.Classes {
+		c := &v.f.Classes[i]
+		for _, d := range c.DSCP {
+			switch o := owner[d.V]; {
+			case o == c:
+				v.twice(at[d.V], d.Pos(), "remove one", "class %s lists DSCP %d twice", c.Name, d.V)
+			case o != nil:
+				v.twice(at[d.V], d.Pos(), "a code point has one class; remove it from one of them", "classes %s and %s both have DSCP %d", o.Name, c.Name, d.V)
+			default:
+				owner[d.V], at[d.V] = c, d.Pos()
+			}
+		}
+	}
+}
+
+// bandwidth checks the shares.
+func (v *validator) bandwidth() {
+	v.sum(v.f.Classes, nil)
+	for i := range v.f.Classes {
+		if c := &v.f.Classes[i]; c.Strict.V && c.Bandwidth.Set {
+			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove bandwidth, or scheduling: strict",
+				"class %s is strict and takes no share, but has bandwidth %s", c.Name, c.Bandwidth.V)
+		}
+	}
+}
+
+// sum checks that shares add up to at most 100%, with the shares of an override in place of the fabric's.
+func (v *validator) sum(base []Class, over []Class) {
+	var total units.Percent
+	var related []diag.Related
+	var pos diag.Pos
+	for i := range base {
+		b := base[i].Bandwidth
+		for j := range over {
+			if over[j].Name == base[i].Name && over[j].Bandwidth.Set {
+				b = over[j].Bandwidth
+				pos = b.Pos()
+			}
+		}
+		if b.Set {
+			total += b.V
+			related = append(related, diag.Related{Pos: b.Pos(), Msg: fmt.Sprintf("%s for %s", b.V, base[i].Name)})
+		}
+	}
+	if total <= 100*units.OnePercent {
+		return
+	}
+	if pos.IsZero() {
+		pos = related[len(related)-1].Pos
+	}
+	v.found.Add(diag.Finding{
+		Rule: "bandwidth", Severity: diag.Error, Pos: pos, Msg: fmt.Sprintf("the shares of the classes add up to %s", total),
+		Hint: fmt.Sprintf("take away %s", total-100*units.OnePercent), Related: related,
+	})
+}
+
+// roles checks that there is one rest class and one CNP class.
+func (v *validator) roles() {
+	one := func(rule, what, hint string, pos func(*Class) diag.Pos) {
+		var first *Class
+		for i := range v.f.Classes {
+			c := &v.f.Classes[i]
+			switch p := pos(c); {
+			case p.IsZero():
+			case first != nil:
+				v.found.Add(diag.Finding{
+					Rule: rule, Severity: diag.Error, Pos: p, Msg: fmt.Sprintf("%s and %s are both the %s class", first.Name, c.Name, what),
+					Hint: "keep one", Related: []diag.Related{{Pos: pos(first), Msg: "first here"}},
+				})
+			default:
+				first = c
+			}
+		}
+		if first == nil && len(v.f.Classes) > 0 && !v.doubtful() {
+			v.found.Errorf(rule, v.f.Classes[0].Pos, hint, "no class is the %s class", what)
+		}
+	}
+	one("rest-class", "rest", "give the default class dscp: rest, so that every code point has a class", func(c *Class) diag.Pos {
+		if !c.Rest.V {
+			return diag.Pos{}
+		}
+		return c.Rest.Pos()
+	})
+	one("cnp-class", "CNP", "add a class with role: cnp, its own priority and scheduling: strict", func(c *Class) diag.Pos { return c.Role.Pos() })
+}
+
+// doubtful reports whether a class lost values to earlier findings, so that absence proves nothing.
+func (v *validator) doubtful() bool {
+	n := v.f.docs.fabric.kids["classes"]
+	return n == nil || n.bad || hasBad(n)
+}
+
+func hasBad(n *node) bool {
+	if n.bad {
+		return true
+	}
+	if slices.ContainsFunc(n.items, hasBad) {
+		return true
+	}
+	for _, k := range n.kids {
+		if hasBad(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// classes checks each class on its own.
+func (v *validator) classes() {
+	for i := range v.f.Classes {
+		c := &v.f.Classes[i]
+		v.ramp(c.Name, c.ECN, c.ECN, "class "+c.Name)
+		if c.Lossless.V && c.Role.V == "cnp" {
+			v.found.Errorf("value", c.Lossless.Pos(), "notifications must not wait for a pause: remove lossless",
+				"class %s carries congestion notifications and is lossless", c.Name)
+		}
+		if n := v.classNode(c.Name).get("dscp"); n != nil && n.shape == listNode && len(n.items) == 0 {
+			v.found.Errorf("value", n.pos(), "list code points, or write dscp: rest", "class %s has no code point", c.Name)
+		}
+		forms := 0
+		for _, set := range []bool{c.Xoff.Bytes.Set, c.Xoff.Alpha.Set, c.Xoff.Share.Set} {
+			if set {
+				forms++
+			}
+		}
+		if xoff := v.classNode(c.Name).get("pfc", "xoff"); xoff != nil && !hasBad(xoff) && (forms != 1 || c.Xoff.Share.Set != c.Xoff.Of.Set) {
+			v.found.Errorf("value", xoff.pos(), "write a size, {alpha: 1/2}, or {share: 50%, of: pool}", "class %s: xoff takes one form", c.Name)
+		}
+		if pfc := v.classNode(c.Name).get("pfc"); pfc != nil && !c.Lossless.V && !hasBad(v.classNode(c.Name)) {
+			v.found.Errorf("value", pfc.pos(), "add lossless: true, or remove pfc", "class %s has pfc but is not lossless", c.Name)
+		}
+	}
+}
+
+func (v *validator) classNode(name string) *node {
+	for _, n := range v.f.docs.fabric.get("classes").list() {
+		if n.name() == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// ramp checks that a marking ramp is whole. given is what stands at this place, effective what results there.
+func (v *validator) ramp(class string, given, effective ECN, what string) {
+	if given == (ECN{}) {
+		return
+	}
+	var missing []string
+	for _, x := range []struct {
+		key string
+		set bool
+	}{{"kmin", effective.Kmin.Set}, {"kmax", effective.Kmax.Set}, {"pmax", effective.Pmax.Set}} {
+		if !x.set {
+			missing = append(missing, x.key)
+		}
+	}
+	pos := cmp.Or(given.Kmin.Pos(), given.Kmax.Pos(), given.Pmax.Pos())
+	if len(missing) > 0 && !hasBadECN(v.classNode(class)) {
+		v.found.Errorf("missing", pos, "give kmin, kmax and pmax", "%s: ecn has no %s", what, strings.Join(missing, " and no "))
+	}
+}
+
+func hasBadECN(n *node) bool { return n != nil && n.kids["ecn"] != nil && hasBad(n.kids["ecn"]) }
+
+// mtu checks that the sizes that are used are given and possible.
+func (v *validator) mtu() {
+	n := v.f.docs.fabric.get("mtu")
+	hosts := slices.ContainsFunc(v.f.Devices, func(d Device) bool { return d.Host })
+	switches := slices.ContainsFunc(v.f.Devices, func(d Device) bool { return !d.Host })
+	if n != nil && switches && !n.has("fabric") {
+		v.found.Errorf("missing", n.pos(), "add fabric: 9216B", "mtu has no fabric")
+	}
+	if n != nil && hosts && !n.has("host") {
+		v.found.Errorf("missing", n.pos(), "add host: 9000B", "mtu has no host")
+	}
+	v.sizes(v.f.MTU)
+	if r := v.f.MTU.RoCE; r.Set && !slices.Contains([]units.Bytes{256, 512, 1024, 2048, 4096}, r.V) {
+		v.found.Errorf("value", r.Pos(), "RDMA payloads are 256B, 512B, 1024B, 2048B or 4096B", "mtu.roce: %s is not an RDMA MTU", r.V)
+	}
+}
+
+func (v *validator) sizes(m MTU) {
+	const least, most = 68, 65535 // RFC 791; 16-bit length fields
+	for _, x := range []struct {
+		key string
+		v   Value[units.Bytes]
+	}{{"fabric", m.Fabric}, {"host", m.Host}} {
+		if x.v.Set && (x.v.V < least || x.v.V > most) {
+			v.found.Errorf("value", x.v.Pos(), "", "mtu.%s: %s is not from %dB to %dB", x.key, x.v.V, least, most)
+		}
+	}
+}
+
+// watchdog checks that a watchdog is whole and in whole milliseconds.
+func (v *validator) watchdog(what string, given, effective Watchdog) {
+	if given == (Watchdog{}) {
+		return
+	}
+	for _, x := range []struct {
+		key string
+		v   Value[units.Duration]
+	}{{"detect", given.Detect}, {"restore", given.Restore}, {"poll", given.Poll}} {
+		switch {
+		case !x.v.Set:
+		case x.v.V%units.Millisecond != 0:
+			v.found.Errorf("units", x.v.Pos(), "switches take whole milliseconds", "%s.%s: %s is not a whole number of milliseconds", what, x.key, x.v.V)
+		case x.v.V == 0 || x.v.V > units.Hour:
+			v.found.Errorf("value", x.v.Pos(), "", "%s.%s: %s is not from 1ms to 1h", what, x.key, x.v.V)
+		}
+	}
+	pos := cmp.Or(given.Detect.Pos(), given.Restore.Pos(), given.Poll.Pos(), given.Action.Pos())
+	for _, x := range []struct {
+		key string
+		set bool
+	}{{"detect", effective.Detect.Set}, {"restore", effective.Restore.Set}, {"action", effective.Action.Set}} {
+		if n := v.f.docs.fabric.kids["pfc_watchdog"]; !x.set && !(n != nil && hasBad(n)) {
+			v.found.Errorf("missing", pos, "add "+x.key, "%s has no %s", what, x.key)
+		}
+	}
+}
+
+func (v *validator) nccl() {
+	c := v.f.NCCL.Class
+	if !c.Set || len(v.f.Classes) == 0 {
+		return
+	}
+	i := slices.IndexFunc(v.f.Classes, func(k Class) bool { return k.Name == c.V })
+	switch {
+	case i < 0 && !v.doubtful():
+		v.found.Errorf("unknown-name", c.Pos(), didYouMean(c.V, v.classNames()), "nccl.class: there is no class %s", c.V)
+	case i >= 0 && v.f.Classes[i].Rest.V:
+		v.found.Errorf("value", c.Pos(), "name a class with code points of its own", "nccl.class: %s takes the rest and has no code point to send with", c.V)
+	}
+}
+
+func (v *validator) classNames() []string {
+	var names []string
+	for i := range v.f.Classes {
+		names = append(names, v.f.Classes[i].Name)
+	}
+	return names
+}
+
+// platforms checks that every platform is known, once per line that names one.
+func (v *validator) platforms() {
+	seen := map[*Origin]bool{}
+	for i := range v.f.Devices {
+		d := &v.f.Devices[i]
+		if !d.Platform.Set || seen[d.Platform.From] {
+			continue
+		}
+		seen[d.Platform.From] = true
+		p, ok := v.f.Catalog.Platform(d.Platform.V)
+		switch {
+		case !ok:
+			v.found.Errorf("platform", d.Platform.Pos(), didYouMean(d.Platform.V, v.f.Catalog.Names())+
+				" (or describe it in a document of kind Profile)", "unknown platform %q", clip(d.Platform.V))
+		case d.Host && (d.Role == "spine" || d.Role == "leaf"):
+			v.found.Errorf("platform", d.Platform.Pos(), "name a switch platform", "%s is a host's platform, but %s is a switch", d.Platform.V, d.Role)
+		case !d.Host && d.Role == "host":
+			v.found.Errorf("platform", d.Platform.Pos(), "hosts have linux/… platforms", "%s is a switch's platform", d.Platform.V)
+		case !d.Host && p.MaxMTU > 0 && v.f.MTU.Fabric.V > p.MaxMTU:
+			v.found.Errorf("value", v.f.MTU.Fabric.Pos(), fmt.Sprintf("lower it to %s", p.MaxMTU),
+				"mtu.fabric: %s is more than %s takes, which is %s", v.f.MTU.Fabric.V, p.Name, p.MaxMTU)
+		}
+	}
+}

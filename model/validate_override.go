@@ -1,0 +1,174 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// override checks a role's override and those below it: that what they change exists there, and that what results is
+// whole.
+func (v *validator) override(role string) {
+	i := slices.IndexFunc(v.f.Devices, func(d Device) bool { return d.Role == role })
+	if i < 0 {
+		return
+	}
+	host := v.f.Devices[i].Host
+	top := v.f.Roles[role]
+	v.level("overrides."+role, top, host, nil)
+	for _, dn := range sortedKeys(top.Devices) {
+		d := top.Devices[dn]
+		at := "overrides." + role + ".devices." + dn
+		v.level(at, d, host, []*Override{top})
+		for _, pn := range sortedKeys(d.Ports) {
+			v.level(at+".ports."+pn, d.Ports[pn], host, []*Override{d, top})
+		}
+	}
+}
+
+// level checks one override; above are those it inherits from, nearest first.
+func (v *validator) level(path string, o *Override, host bool, above []*Override) {
+	v.sizes(o.MTU)
+	foreign := func(pos diag.Pos, key, whose string) {
+		if !pos.IsZero() {
+			v.found.Errorf("value", pos, "remove it", "%s.%s: %s have none", path, key, whose)
+		}
+	}
+	if host {
+		foreign(o.MTU.Fabric.Pos(), "mtu.fabric", "hosts")
+		for i := range o.Classes {
+			foreign(o.Classes[i].Pos, "classes", "hosts")
+		}
+		for _, pos := range o.Watchdog.places() {
+			foreign(pos, "pfc_watchdog", "hosts")
+		}
+		return
+	}
+	foreign(o.MTU.Host.Pos(), "mtu.host", "switches")
+	wd := v.f.Watchdog
+	for _, a := range slices.Backward(above) {
+		wd = a.Watchdog.Over(wd)
+	}
+	v.watchdog(path+".pfc_watchdog", o.Watchdog, o.Watchdog.Over(wd))
+	shares := false
+	for _, c := range o.Classes {
+		base := slices.IndexFunc(v.f.Classes, func(k Class) bool { return k.Name == c.Name })
+		if base < 0 {
+			if !v.doubtful() {
+				v.found.Errorf("unknown-name", c.Pos, didYouMean(c.Name, v.classNames()), "%s.classes: there is no class %s", path, c.Name)
+			}
+			continue
+		}
+		ecn := v.f.Classes[base].ECN
+		for _, a := range slices.Backward(above) {
+			ecn = a.class(c.Name).ECN.Over(ecn)
+		}
+		v.ramp(c.Name, c.ECN, c.ECN.Over(ecn), fmt.Sprintf("%s.classes.%s", path, c.Name))
+		if c.Bandwidth.Set && v.f.Classes[base].Strict.V {
+			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove it", "class %s is strict and takes no share", c.Name)
+		}
+		shares = shares || c.Bandwidth.Set
+	}
+	if shares {
+		var over []Class // nearest first, so that it wins
+		merged := map[string]bool{}
+		for _, a := range append([]*Override{o}, above...) {
+			for _, c := range a.Classes {
+				if c.Bandwidth.Set && !merged[c.Name] {
+					merged[c.Name] = true
+					over = append(over, c)
+				}
+			}
+		}
+		v.sum(v.f.Classes, over)
+	}
+}
+
+// Over is w with the values of below where w has none, and what w wins over remembered.
+func (w Watchdog) Over(below Watchdog) Watchdog {
+	return Watchdog{
+		Detect: winning(w.Detect, below.Detect), Restore: winning(w.Restore, below.Restore),
+		Poll: winning(w.Poll, below.Poll), Action: winning(w.Action, below.Action),
+	}
+}
+
+func (w Watchdog) places() []diag.Pos {
+	var ps []diag.Pos
+	for _, p := range []diag.Pos{w.Detect.Pos(), w.Restore.Pos(), w.Poll.Pos(), w.Action.Pos()} {
+		if !p.IsZero() {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// Over is e with the values of below where e has none, and what e wins over remembered.
+func (e ECN) Over(below ECN) ECN {
+	return ECN{Kmin: winning(e.Kmin, below.Kmin), Kmax: winning(e.Kmax, below.Kmax), Pmax: winning(e.Pmax, below.Pmax)}
+}
+
+// Over is m with the values of below where m has none, and what m wins over remembered.
+func (m MTU) Over(below MTU) MTU {
+	return MTU{Fabric: winning(m.Fabric, below.Fabric), Host: winning(m.Host, below.Host), RoCE: winning(m.RoCE, below.RoCE)}
+}
+
+// Over is c with the values of below where c has none: those that an override may change.
+func (c Class) Over(below Class) Class {
+	r := below
+	r.ECN, r.Bandwidth = c.ECN.Over(below.ECN), winning(c.Bandwidth, below.Bandwidth)
+	return r
+}
+
+// class is the override's part for a class; empty when it has none.
+func (o *Override) class(name string) Class {
+	if i := slices.IndexFunc(o.Classes, func(c Class) bool { return c.Name == name }); i >= 0 {
+		return o.Classes[i]
+	}
+	return Class{}
+}
+
+// inventory checks addresses and transports.
+func (v *validator) inventory() {
+	type place struct {
+		address    string
+		gnmi, ssh_ int
+	}
+	taken, nic := map[place]*Endpoint{}, map[string]Value[string]{}
+	warned := map[*Origin]bool{}
+	for i := range v.f.Devices {
+		e := v.f.Endpoints[v.f.Devices[i].Name]
+		if e.Address.Set {
+			p := place{strings.ToLower(e.Address.V), e.GNMI.Port.V, e.SSH.Port.V}
+			if o := taken[p]; o != nil {
+				v.twice(o.Address.Pos(), e.Address.Pos(), "correct one of them", "%s and %s both have address %s", o.Device, e.Device, e.Address.V)
+			} else {
+				taken[p] = e
+			}
+		}
+		for _, x := range []struct {
+			what string
+			v    Value[bool]
+		}{{"gnmi.tls.insecure", e.GNMI.Insecure}, {"ssh.insecure", e.SSH.Insecure}} {
+			if x.v.V && !e.Lab.V && !warned[x.v.From] {
+				warned[x.v.From] = true
+				v.found.Warningf("insecure", x.v.Pos(), "give tls.ca or ssh.known_hosts instead, or mark the device lab: true",
+					"%s: the identity of %s is not verified", x.what, e.Device)
+			}
+		}
+		inventory := v.f.docs.inventory.get("devices", e.Device)
+		for _, n := range inventory.get("nics").list() {
+			ip := text(n.get("ip"))
+			address, _, _ := strings.Cut(ip.V, "/")
+			if !ip.Set {
+				continue
+			}
+			if o, ok := nic[address]; ok {
+				v.twice(o.Pos(), ip.Pos(), "correct one of them", "two NICs have the address %s", address)
+				continue
+			}
+			nic[address] = ip
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// Limits on input, far above any real model. A file that passes them is read within seconds and a few hundred MB.
+const (
+	maxFile  = 8 << 20   // bytes of one file
+	maxNodes = 1_000_000 // values of one load, aliases expanded
+	maxDepth = 32        // levels of nesting; the schema needs 9
+)
+
+// reader turns files into nodes. It is the only part that knows the YAML library.
+type reader struct {
+	found diag.List
+	nodes int
+	full  bool // the limit on nodes was reported
+}
+
+// documents reads the YAML documents of one file. A document that is not YAML is reported, and the others are read.
+func (r *reader) documents(file string, layer int, b []byte) []*node {
+	b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	if !utf8.Valid(b) {
+		line := 1 + bytes.Count(b[:firstInvalid(b)], []byte("\n"))
+		r.found.Errorf("yaml", diag.Pos{File: file, Line: line, Col: 1}, "save the file as UTF-8", "the file is not UTF-8 text")
+		return nil
+	}
+	var out []*node
+	for _, p := range split(b) {
+		c := converter{reader: r, file: file, layer: layer, offset: p.line}
+		dec := yaml.NewDecoder(bytes.NewReader(p.text))
+		for {
+			y, err := decode(dec)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				r.syntax(file, p, err)
+				break
+			}
+			if len(y.Content) == 1 && !isNull(y.Content[0]) {
+				out = append(out, c.convert(y.Content[0], 0))
+			}
+		}
+	}
+	return out
+}
+
+// decode reads one document and turns a panic of the library into an error: input must not be able to end the program.
+func decode(dec *yaml.Decoder) (y *yaml.Node, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the document cannot be read")
+		}
+	}()
+	y = new(yaml.Node)
+	return y, dec.Decode(y)
+}
+
+// part is one document's text, and the number of lines before it.
+type part struct {
+	text []byte
+	line int
+}
+
+// split cuts a file at its "---" lines, so that a broken document does not hide the others. A line that begins with
+// "---" always starts a document (YAML 1.2 section 9.1.2), also inside quotes.
+func split(b []byte) []part {
+	var parts []part
+	cur, line, content := part{}, 0, false
+	for len(b) > 0 {
+		end := bytes.IndexByte(b, '\n') + 1
+		if end == 0 {
+			end = len(b)
+		}
+		l := b[:end]
+		rest, marker := bytes.CutPrefix(l, []byte("---"))
+		if marker && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0) && content {
+			parts = append(parts, cur)
+			cur = part{line: line}
+		}
+		cur.text = append(cur.text, l...)
+		if t := bytes.TrimSpace(l); len(t) > 0 && t[0] != '%' && t[0] != '#' {
+			content = true // directives and comments belong to the document that follows
+		}
+		b, line = b[end:], line+1
+	}
+	return append(parts, cur)
+}
+
+func firstInvalid(b []byte) int {
+	i := 0
+	for i < len(b) {
+		c, n := utf8.DecodeRune(b[i:])
+		if c == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return i
+}
+
+// syntax reports what the library refused. A tab in the indentation is what it most often is, so that is looked for.
+func (r *reader) syntax(file string, p part, err error) {
+	for i, l := range bytes.Split(p.text, []byte("\n")) {
+		indent := l[:len(l)-len(bytes.TrimLeft(l, " \t"))]
+		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(bytes.TrimSpace(l)) > 0 {
+			r.found.Errorf("yaml", diag.Pos{File: file, Line: p.line + i + 1, Col: tab + 1}, "indent with spaces",
+				"a tab in the indentation; YAML allows only spaces there")
+			return
+		}
+	}
+	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if rest, ok := strings.CutPrefix(msg, "line "); ok { // "line 3: what is wrong"
+		if number, what, ok := strings.Cut(rest, ": "); ok {
+			line, _ = strconv.Atoi(number)
+			msg = what
+		}
+	}
+	line = min(max(line, 1), 1+bytes.Count(p.text, []byte("\n")))
+	r.found.Errorf("yaml", diag.Pos{File: file, Line: p.line + line, Col: 1}, "look at this line and the ones just before it",
+		"not readable as YAML: %s", clip(msg))
+}
+
+// converter makes the nodes of one document.
+type converter struct {
+	*reader
+	file   string
+	layer  int
+	offset int
+}
+
+func (c *converter) pos(y *yaml.Node) diag.Pos {
+	return diag.Pos{File: c.file, Line: c.offset + max(y.Line, 1), Col: max(y.Column, 1)}
+}
+
+func (c *converter) convert(y *yaml.Node, depth int) *node {
+	n := &node{layer: c.layer, from: &Origin{Kind: FromLine, Pos: c.pos(y)}}
+	for hops := 0; y.Kind == yaml.AliasNode && hops < maxDepth; hops++ {
+		y = y.Alias
+		n.from.Pos = c.pos(y)
+	}
+	c.nodes++
+	switch {
+	case c.nodes > maxNodes:
+		if !c.full {
+			c.full = true
+			c.found.Errorf("limits", c.pos(y), "", "more than %d values, anchors expanded; the rest is not read", maxNodes)
+		}
+		n.bad = true
+		return n
+	case depth > maxDepth:
+		c.found.Errorf("limits", c.pos(y), "", "nested deeper than %d levels", maxDepth)
+		n.bad = true
+		return n
+	case y.Style&yaml.TaggedStyle != 0:
+		c.found.Errorf("yaml", c.pos(y), "remove the tag", "the tag %s is not used here", clip(y.Tag))
+		n.bad = true
+		return n
+	}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.shape, n.kids, n.at = mapNode, map[string]*node{}, map[string]diag.Pos{}
+		c.mapping(n, y, depth)
+	case yaml.SequenceNode:
+		n.shape = listNode
+		for _, e := range y.Content {
+			if c.full {
+				break
+			}
+			n.items = append(n.items, c.convert(e, depth+1))
+		}
+	default:
+		n.text, n.null = y.Value, isNull(y)
+	}
+	return n
+}
+
+func isNull(y *yaml.Node) bool {
+	return y.Kind == yaml.ScalarNode && y.Tag == "!!null" && y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0
+}
+
+// mapping fills n from the pairs of y. Merge keys ("<<") are honoured: keys written out win over merged ones.
+func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(y.Content) && !c.full; i += 2 {
+		k, v := y.Content[i], y.Content[i+1]
+		for hops := 0; k.Kind == yaml.AliasNode && hops < maxDepth; hops++ {
+			k = k.Alias
+		}
+		switch {
+		case k.Kind != yaml.ScalarNode:
+			c.found.Errorf("yaml", c.pos(k), "", "a key must be a single word")
+			continue
+		case k.Tag == "!!merge":
+			merged = append(merged, v)
+			continue
+		}
+		if first, twice := n.at[k.Value]; twice {
+			c.found.Add(diag.Finding{
+				Rule: "duplicate-key", Severity: diag.Error, Pos: c.pos(k), Msg: fmt.Sprintf("%s is written twice here", clip(k.Value)),
+				Hint: "keep one of the two", Related: []diag.Related{{Pos: first, Msg: "first here"}},
+			})
+			continue
+		}
+		n.keys = append(n.keys, k.Value)
+		n.at[k.Value] = c.pos(k)
+		n.kids[k.Value] = c.convert(v, depth+1)
+	}
+	for _, v := range merged {
+		m := c.convert(v, depth+1)
+		from := []*node{m}
+		if m.shape == listNode {
+			from = m.items
+		}
+		for _, s := range from {
+			if s.bad {
+				continue
+			}
+			if s.shape != mapNode {
+				c.found.Errorf("yaml", s.pos(), "", "<< takes a mapping or a list of mappings")
+				continue
+			}
+			for _, k := range s.keys {
+				if n.kids[k] == nil {
+					n.keys = append(n.keys, k)
+					n.at[k], n.kids[k] = s.at[k], s.kids[k]
+				}
+			}
+		}
+	}
+}
