@@ -1,0 +1,221 @@
+// Package hostssh is a host from afar: it pushes the small fabricctl-host binary over SSH once per version, starts
+// it, and speaks to it. Where there is no binary to push, the host's own tools give a view that can only read.
+//
+// A command line that goes to a host is made of fixed words and of quoted ones. Nothing from a model is ever part of
+// one: values travel as JSON.
+package hostssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/hostwire"
+	"github.com/fabricctl/fabricctl/drivers/ssh"
+)
+
+// DefaultDir is where the binary is kept on the host, below the home directory of the user.
+const DefaultDir = ".cache/fabricctl"
+
+// Config is one host.
+type Config struct {
+	SSH ssh.Config // how to get there; SSH.Name stands before every error
+	// Binary is fabricctl-host for an operating system and an architecture in Go's words; its error says why there is
+	// none, and becomes the reason for which the host can only be read. Nil is no binary for any.
+	Binary func(goos, goarch string) ([]byte, error)
+	Sudo   bool   // start fabricctl-host with sudo -n: the user needs it without a password
+	Dir    string // for the binary on the host, relative to the home directory or absolute; "" = DefaultDir
+}
+
+// Dial connects to a host. The result is a full Device where fabricctl-host runs, else one whose Commit is
+// drivers.ErrReadOnly with the reason, which stands in Facts.Notes too.
+func Dial(ctx context.Context, cfg Config) (drivers.Device, error) {
+	client, err := ssh.Dial(ctx, cfg.SSH)
+	if err != nil {
+		return nil, err
+	}
+	h := &conn{name: cfg.SSH.Name, client: client}
+	d, err := h.open(ctx, cfg)
+	if err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// conn is a connection with the ways to use it.
+type conn struct {
+	name   string
+	client *ssh.Client
+}
+
+func (h *conn) open(ctx context.Context, cfg Config) (drivers.Device, error) {
+	uname, err := h.line(ctx, "uname -sm")
+	if err != nil {
+		return nil, err
+	}
+	goos, goarch := platform(uname)
+	bin, err := binary(cfg, goos, goarch)
+	if err != nil {
+		return &stock{conn: h, why: err}, nil
+	}
+	path, err := h.push(ctx, bin, cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return h.start(ctx, path, cfg.Sudo)
+}
+
+func binary(cfg Config, goos, goarch string) ([]byte, error) {
+	if goos != "linux" {
+		return nil, fmt.Errorf("fabricctl-host is for Linux, this is %s", goos)
+	}
+	if cfg.Binary == nil {
+		return nil, errors.New("no fabricctl-host binary is at hand")
+	}
+	return cfg.Binary(goos, goarch)
+}
+
+// platform turns the output of uname -sm into Go's words. What Go calls otherwise stays as it is.
+func platform(uname string) (goos, goarch string) {
+	s, m, _ := strings.Cut(uname, " ")
+	switch m {
+	case "x86_64":
+		m = "amd64"
+	case "aarch64":
+		m = "arm64"
+	}
+	return strings.ToLower(s), m
+}
+
+// agent is a host on which fabricctl-host runs.
+type agent struct {
+	*hostwire.Client
+	client *ssh.Client
+}
+
+// Close ends fabricctl-host and the connection.
+func (a agent) Close() error {
+	return errors.Join(a.Client.Close(), a.client.Close())
+}
+
+// start runs the binary and waits for its hello.
+func (h *conn) start(ctx context.Context, path string, sudo bool) (drivers.Device, error) {
+	command := "exec " + quote(path) + " serve"
+	if sudo {
+		command = "exec sudo -n " + quote(path) + " serve"
+	}
+	var stderr tail
+	st, err := h.client.Open(ctx, ssh.Spec{Command: command, Stderr: &stderr})
+	if err != nil {
+		return nil, err
+	}
+	wire, err := hostwire.NewClient(ctx, h.name, &stream{st, h.client})
+	if err != nil {
+		_, _ = st.Wait() // NewClient closed the connection: this returns, and stderr is complete
+		if s := stderr.String(); s != "" && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %s", err, s)
+		}
+		return nil, err
+	}
+	return agent{wire, h.client}, nil
+}
+
+// stream is a running program's input and output. Closing it closes the connection, which alone surely ends a Read
+// that waits for a silent peer.
+type stream struct {
+	*ssh.Stream
+	client *ssh.Client
+}
+
+func (s *stream) Read(p []byte) (int, error)  { return s.Out.Read(p) }
+func (s *stream) Write(p []byte) (int, error) { return s.In.Write(p) }
+func (s *stream) Close() error                { return s.client.Close() }
+
+// tail keeps the last of what a program says on its error stream.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailSize = 1 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if n := len(t.b) - tailSize; n > 0 {
+		t.b = append(t.b[:0], t.b[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return oneLine(t.b)
+}
+
+// run is one command's standard output; a status other than 0 is an error with the command's own sentence.
+func (h *conn) run(ctx context.Context, command string) ([]byte, error) {
+	out, err := h.client.Run(ctx, command, nil)
+	if err == nil && out.Exit != 0 {
+		err = fmt.Errorf("%s: run %q: %w", h.name, command, status(out))
+	}
+	return out.Stdout, err
+}
+
+// line is the one line that a command prints.
+func (h *conn) line(ctx context.Context, command string) (string, error) {
+	out, err := h.run(ctx, command)
+	if err != nil {
+		return "", err
+	}
+	s := strings.TrimRight(string(out), "\r\n")
+	if s == "" || strings.ContainsAny(s, "\r\n") {
+		return "", fmt.Errorf("%s: run %q: one line was expected, got %q: a shell start-up file that prints something has to stop doing so for sessions without a terminal",
+			h.name, command, oneLine(out))
+	}
+	return s, nil
+}
+
+// status says why a command ended as it did.
+func status(out ssh.Output) error {
+	said := oneLine(out.Stderr)
+	switch {
+	case out.Signal != "":
+		return fmt.Errorf("signal %s: %s", out.Signal, said)
+	case said == "":
+		return fmt.Errorf("exit status %d", out.Exit)
+	}
+	return errors.New(said)
+}
+
+// oneLine is text for an error: one line, not too long, nothing that moves a terminal's cursor.
+func oneLine(b []byte) string {
+	const most = 300
+	s := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(b), "?")))
+	if len(s) > most {
+		s = "…" + strings.ToValidUTF8(s[len(s)-most:], "")
+	}
+	return s
+}
+
+// quote makes one word of s for any shell in use (sh, bash, zsh, fish; csh too unless s has a "!").
+func quote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var (
+	_ drivers.Device     = agent{}
+	_ io.ReadWriteCloser = (*stream)(nil)
+)

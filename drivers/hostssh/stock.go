@@ -1,0 +1,117 @@
+package hostssh
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// stock is a host seen with its own tools: ip, cat, test, uname and hostname. It cannot be changed.
+type stock struct {
+	*conn
+	why error // the reason
+}
+
+// link is what ip -j -d link show says about one link, as far as it matters here.
+type link struct {
+	Name      string   `json:"ifname"`
+	Flags     []string `json:"flags"`
+	MTU       uint32   `json:"mtu"`
+	Port      string   `json:"phys_port_name"`
+	ParentBus string   `json:"parentbus"`
+	Parent    string   `json:"parentdev"`
+}
+
+// Facts are what the tools show: no serial number, and PCI addresses only where ip is new enough (5.13) to tell.
+func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
+	f := render.Facts{Aliases: map[string]string{}, Notes: []string{"seen with stock tools, read-only: " + s.why.Error()}}
+	var err error
+	if f.Hostname, err = s.line(ctx, "hostname"); err != nil {
+		return f, drivers.Caps{}, err
+	}
+	if f.Version, err = s.line(ctx, "uname -r"); err != nil {
+		return f, drivers.Caps{}, err
+	}
+	ls, err := s.links(ctx)
+	if err != nil {
+		return f, drivers.Caps{}, err
+	}
+	several := map[string]bool{}
+	for _, l := range ls {
+		if l.ParentBus != "pci" || strings.HasPrefix(l.Port, "pf") || strings.HasPrefix(l.Port, "c") { // a representor's PCI device is another's
+			continue
+		}
+		if f.Aliases[l.Parent] != "" {
+			several[l.Parent] = true
+		}
+		f.Aliases[l.Parent] = l.Name
+	}
+	for pci := range several {
+		delete(f.Aliases, pci)
+	}
+	return f, drivers.Caps{}, nil
+}
+
+// Read is the MTU of every link but loopbacks, and the variables of nccl.conf.
+func (s *stock) Read(ctx context.Context) (render.Config, error) {
+	ls, err := s.links(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.nccl(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := render.ParseNCCL(text)
+	for _, l := range ls {
+		if !slices.Contains(l.Flags, "LOOPBACK") {
+			c = append(c, render.Setting{Key: render.Key{Scope: "link", Object: l.Name, Field: "mtu"}, Value: strconv.FormatUint(uint64(l.MTU), 10)})
+		}
+	}
+	return c.Sorted(), nil
+}
+
+func (s *stock) links(ctx context.Context) ([]link, error) {
+	const command = "ip -j -d link show"
+	out, err := s.run(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	var ls []link
+	if err := json.Unmarshal(out, &ls); err != nil {
+		return nil, fmt.Errorf("%s: run %q: no JSON came back: %q", s.name, command, oneLine(out))
+	}
+	return ls, nil
+}
+
+// nccl is the text of nccl.conf, none when there is no such file.
+func (s *stock) nccl(ctx context.Context) ([]byte, error) {
+	test := "test -e " + quote(render.NCCLPath)
+	out, err := s.client.Run(ctx, test, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Exit == 1 && len(out.Stderr) == 0:
+		return nil, nil
+	case out.Exit != 0:
+		return nil, fmt.Errorf("%s: run %q: %w", s.name, test, status(out))
+	}
+	return s.run(ctx, "cat "+quote(render.NCCLPath))
+}
+
+// Commit is ErrReadOnly, with the reason.
+func (s *stock) Commit(context.Context, drivers.TxID, []render.Change, time.Duration) error {
+	return fmt.Errorf("%s: commit: %w: %w", s.name, drivers.ErrReadOnly, s.why)
+}
+
+// Close ends the connection.
+func (s *stock) Close() error { return s.client.Close() }
+
+var _ drivers.Device = (*stock)(nil)

@@ -1,0 +1,257 @@
+// Package host emulates a Linux host as far as fabricctl looks at one: an SSH server on a loopback port with a file
+// tree of its own (sftp), the few stock tools that a look needs, links with an MTU, /etc/nccl.conf, and the messages
+// of fabricctl-host. It speaks those messages with its own structs and edits nccl.conf with its own code: it shares
+// nothing with packages render, hostwire and netlink, so that each is a witness for the other.
+//
+// What it prints follows iproute2 6.15 and coreutils 9.7 where those were at hand to compare with.
+package host
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Options describe a host. The zero value of each field has the meaning given.
+type Options struct {
+	Hostname       string          // "localhost"
+	Serial         string          // none
+	Kernel         string          // "6.12.0-emulated"
+	Machine        string          // as uname -m: "x86_64"
+	Links          []Link          // what there is besides a loopback
+	NCCL           string          // text of /etc/nccl.conf; "" = no such file
+	User           string          // "root"
+	Password       string          // "" disables passwords
+	AuthorizedKeys []ssh.PublicKey // keys that may log in as User
+	NoSudo         bool            // sudo -n asks for a password
+	MaxAuthTries   int             // 3
+	MOTD           string          // printed before each program's own output, as an rc file may do
+	HostKey        ssh.Signer      // a new key
+}
+
+// Link is one network interface.
+type Link struct {
+	Name     string
+	MTU      int    // bytes
+	Min, Max int    // limits of the MTU; Max 0 = the driver states none
+	PCI      string // address, "" = no PCI device
+}
+
+// Counters say what was done to a host. They only grow.
+type Counters struct {
+	Connections int // TCP connections accepted
+	Passwords   int // password attempts
+	Refused     int // of these, refused
+	MTUSets     int // requests to set an MTU, refused ones too
+	FileWrites  int // rewrites of nccl.conf by the agent
+	Uploads     int // files opened for writing over sftp
+	Commands    int // programs started
+}
+
+// Faults are ways to misbehave. The zero value behaves.
+type Faults struct {
+	RejectMTU string                   // refuse each new MTU with this sentence; the kernel's is "invalid argument"
+	OnWrite   func(what string) string // called before each write ("eth0 mtu 9000", "/etc/nccl.conf"): the place to change things behind a client's back; what it returns, if not "", refuses the write
+	Ignore    bool                     // the agent says that a write worked and keeps the old value
+	Stall     bool                     // at the next write stop answering until the connection ends
+	Delay     time.Duration            // wait before each answer of the agent and each stock tool
+	DropAfter int                      // cut each connection after this many bytes of it, both directions counted; 0 never
+}
+
+// Host is an emulated host. Its methods may be called at any time from any goroutine.
+type Host struct {
+	opt Options
+	dir string   // of root
+	fs  *os.Root // the file tree; the user's home is /home/USER
+
+	mu       sync.Mutex
+	links    []Link
+	counters Counters
+	faults   Faults
+	listener net.Listener
+	conns    map[net.Conn]bool
+	wg       sync.WaitGroup
+}
+
+// New makes a host with a file tree in a temporary directory, which Close removes.
+func New(o Options) (_ *Host, err error) {
+	def := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	def(&o.Hostname, "localhost")
+	def(&o.Kernel, "6.12.0-emulated")
+	def(&o.Machine, "x86_64")
+	def(&o.User, "root")
+	if o.MaxAuthTries == 0 {
+		o.MaxAuthTries = 3
+	}
+	if o.HostKey == nil {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, fmt.Errorf("host key: %w", err)
+		}
+		if o.HostKey, err = ssh.NewSignerFromKey(key); err != nil {
+			return nil, fmt.Errorf("host key: %w", err)
+		}
+	}
+	h := &Host{opt: o, links: slices.Clone(o.Links), conns: map[net.Conn]bool{}}
+	if h.dir, err = os.MkdirTemp("", "fabricctl-host-*"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = h.Close()
+		}
+	}()
+	if h.fs, err = os.OpenRoot(h.dir); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(h.fs.Mkdir("etc", 0o755), h.fs.MkdirAll(rel(h.home()), 0o755)); err != nil {
+		return nil, err
+	}
+	if o.NCCL != "" {
+		return h, h.SetNCCL(o.NCCL)
+	}
+	return h, nil
+}
+
+func (h *Host) home() string { return "/home/" + h.opt.User }
+
+// HostKey is the public half of the host's SSH key.
+func (h *Host) HostKey() ssh.PublicKey { return h.opt.HostKey.PublicKey() }
+
+// Counters is a snapshot of the counters.
+func (h *Host) Counters() Counters {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.counters
+}
+
+func (h *Host) count(f func(*Counters)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(&h.counters)
+}
+
+// SetFaults replaces the faults, for connections that are open too.
+func (h *Host) SetFaults(f Faults) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.faults = f
+}
+
+func (h *Host) currentFaults() Faults {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.faults
+}
+
+// Links is a snapshot of the links, without the loopback.
+func (h *Host) Links() []Link {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.links)
+}
+
+// SetMTU changes a link as somebody on the host could.
+func (h *Host) SetMTU(link string, mtu int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.links {
+		l := &h.links[i]
+		if l.Name != link {
+			continue
+		}
+		switch {
+		case mtu < l.Min:
+			return errors.New("mtu less than device minimum (invalid argument)")
+		case l.Max > 0 && mtu > l.Max:
+			return errors.New("mtu greater than device maximum (invalid argument)")
+		}
+		l.MTU = mtu
+		return nil
+	}
+	return errNoLink
+}
+
+var errNoLink = errors.New("no such device")
+
+// NCCL is the text of /etc/nccl.conf; ok is false when there is none.
+func (h *Host) NCCL() (text string, ok bool) {
+	b, err := h.fs.ReadFile("etc/nccl.conf")
+	return string(b), err == nil
+}
+
+// SetNCCL replaces /etc/nccl.conf as somebody on the host could.
+func (h *Host) SetNCCL(text string) error {
+	return h.fs.WriteFile("etc/nccl.conf", []byte(text), 0o644)
+}
+
+// Dump is the state as text: equal when and only when links and nccl.conf are equal.
+func (h *Host) Dump() string {
+	var b strings.Builder
+	for _, l := range h.Links() {
+		fmt.Fprintf(&b, "link %s mtu %d\n", l.Name, l.MTU)
+	}
+	if text, ok := h.NCCL(); ok {
+		fmt.Fprintf(&b, "/etc/nccl.conf:\n%s", text)
+	}
+	return b.String()
+}
+
+// Close stops the server, cuts its connections, waits for them and removes the file tree.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	l := h.listener
+	h.mu.Unlock()
+	var err error
+	if l != nil {
+		err = l.Close()
+	}
+	h.Disconnect()
+	h.wg.Wait()
+	if h.fs != nil {
+		_ = h.fs.Close()
+	}
+	return errors.Join(err, os.RemoveAll(h.dir))
+}
+
+// Disconnect cuts all connections.
+func (h *Host) Disconnect() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.conns {
+		_ = c.Close()
+	}
+}
+
+// rel is a slash path of the host as os.Root wants it.
+func rel(path string) string {
+	if path = strings.TrimLeft(path, "/"); path == "" {
+		return "."
+	}
+	return path
+}
+
+// sentence is the end of a file error, in the words of the C library.
+func sentence(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "No such file or directory"
+	case errors.Is(err, fs.ErrPermission):
+		return "Permission denied"
+	}
+	return err.Error()
+}
