@@ -25,6 +25,7 @@ type Platform struct {
 	IfaceFirst  int         // number of the first port
 	IfaceStep   int         // distance between ports: 8 where a port takes 8 lanes
 	TxQueue     string      // EOS: "uc-tx-queue" or "tx-queue"
+	HwSKU       string      // SONiC: the hardware SKU that the numbers are from; what the emulated switch calls itself
 	GCUFamily   string      // SONiC: family in the generic config updater's permitted-change list ("spc4")
 	Verified    bool        // tried by us on a real device; until then writing needs leave
 	Source      string      // where the numbers are from
@@ -58,6 +59,7 @@ type row struct {
 	IfaceFirst  int    `yaml:"iface_first"`
 	IfaceStep   int    `yaml:"iface_step"`
 	TxQueue     string `yaml:"tx_queue"`
+	HwSKU       string `yaml:"hwsku"`
 	GCUFamily   string `yaml:"gcu_family"`
 	Source      string
 	Confidence  string
@@ -91,7 +93,7 @@ func Default() (*Catalog, error) {
 func (r row) platform() (Platform, error) {
 	p := Platform{
 		Name: r.Name, Description: r.Description, ASIC: r.ASIC, Iface: r.Iface, IfaceFirst: r.IfaceFirst,
-		IfaceStep: r.IfaceStep, TxQueue: r.TxQueue, GCUFamily: r.GCUFamily, Source: r.Source, Confidence: r.Confidence,
+		IfaceStep: r.IfaceStep, TxQueue: r.TxQueue, HwSKU: r.HwSKU, GCUFamily: r.GCUFamily, Source: r.Source, Confidence: r.Confidence,
 	}
 	for _, q := range []struct {
 		text string
