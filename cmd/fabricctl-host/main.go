@@ -1,0 +1,106 @@
+// Fabricctl-host is the host's own side of fabricctl: a small static binary that is pushed over SSH and speaks for
+// the machine it runs on.
+//
+//	fabricctl-host serve      answer JSON lines on stdin and stdout (drivers/hostwire) until stdin ends
+//	fabricctl-host read       print what this host says about itself and its settings, and change nothing
+//	fabricctl-host version    print the version
+//
+// Exit status: 0 done, 1 error, 64 wrong usage.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/fabricctl/fabricctl/drivers/hostwire"
+	"github.com/fabricctl/fabricctl/drivers/netlink"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+func main() {
+	// A laptop that goes away must not kill us in the middle of a commit: the end of stdin stops it between two writes.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(64)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "fabricctl-host:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: fabricctl-host serve | read | version")
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	switch args[0] {
+	case "version":
+		_, err := fmt.Fprintf(stdout, "fabricctl-host %s, protocol %d, %s/%s\n", version(), hostwire.Protocol, runtime.GOOS, runtime.GOARCH)
+		return err
+	case "read", "serve":
+	default:
+		return errUsage
+	}
+	links, err := netlink.Dial()
+	if err != nil {
+		return err
+	}
+	dev := netlink.New(netlink.Config{Root: "/", Links: links})
+	defer dev.Close()
+	if args[0] == "read" {
+		return read(ctx, dev, stdout)
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	return hostwire.Serve(ctx, stdin, stdout, dev, hostwire.Hello{
+		Version: version(), Host: name, OS: runtime.GOOS, Arch: runtime.GOARCH, UID: os.Geteuid(),
+	})
+}
+
+// read prints the settings in the host form of the linux dialect, after the facts as comments.
+func read(ctx context.Context, dev *netlink.Device, w io.Writer) error {
+	f, _, err := dev.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := dev.Read(ctx)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, l := range [][2]string{{"hostname", f.Hostname}, {"serial", f.Serial}, {"kernel", f.Version}} {
+		if l[1] != "" {
+			fmt.Fprintf(&b, "# %s %s\n", l[0], l[1])
+		}
+	}
+	for _, n := range f.Notes {
+		fmt.Fprintf(&b, "# %s\n", n)
+	}
+	b.Write(render.ByOS("linux").Text(c))
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// version is that of the module as the go command built it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(unknown)"
+}

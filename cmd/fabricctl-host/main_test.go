@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/drivers/hostwire"
+	"github.com/fabricctl/fabricctl/model/witness"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{nil, {"apply"}, {"serve", "now"}, {"--help"}} {
+		if err := run(t.Context(), args, nil, nil); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"version"}, nil, &out); err != nil || !strings.HasPrefix(out.String(), "fabricctl-host ") {
+		t.Errorf("got %q, %v", &out, err)
+	}
+}
+
+// What read prints is in the host form, and says of each link what iproute2 says.
+func TestRead(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"read"}, nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	got, bad := render.ByOS("linux").Parse(out.Bytes())
+	if len(bad) > 0 {
+		t.Errorf("not the host form: %v\n%s", bad, &out)
+	}
+	js, err := exec.Command(witness.Tool(t, "ip"), "-j", "link", "show").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []struct {
+		Name  string      `json:"ifname"`
+		MTU   json.Number `json:"mtu"`
+		Flags []string    `json:"flags"`
+	}
+	if err := json.Unmarshal(js, &links); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, l := range links {
+		if l.Flags[0] != "LOOPBACK" {
+			want[l.Name] = l.MTU.String()
+		}
+	}
+	seen := map[string]string{}
+	for _, s := range got {
+		if s.Key.Scope == "link" {
+			seen[s.Key.Object] = s.Value
+		}
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("(-ip +read):\n%s", diff)
+	}
+}
+
+func TestServe(t *testing.T) {
+	near, far := net.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- run(context.Background(), []string{"serve"}, far, far); far.Close() }()
+	c, err := hostwire.NewClient(t.Context(), "here", near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _ := os.Hostname()
+	if h := c.Hello(); h.Host != name || h.UID != os.Geteuid() || h.OS != "linux" {
+		t.Errorf("hello %+v", h)
+	}
+	if _, err := c.Read(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if f, _, err := c.Facts(t.Context()); err != nil || f.Hostname != name || f.Version == "" {
+		t.Errorf("facts %+v, %v", f, err)
+	}
+	c.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+}
+
+// The binary is static and small, and nothing heavy is in it.
+func TestBinary(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "fabricctl-host")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f, err := elf.Open(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if libs, err := f.ImportedLibraries(); err != nil || len(libs) > 0 {
+		t.Errorf("it needs %v, %v", libs, err)
+	}
+	st, err := os.Stat(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f MB", float64(st.Size())/1e6)
+	if st.Size() > 8e6 {
+		t.Errorf("%d bytes: too large to push to a thousand hosts", st.Size())
+	}
+	deps, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dep := range strings.FieldsSeq(string(deps)) {
+		for _, ban := range []string{"google.golang.org/grpc", "scrapligo", "sqlite", "gonum", "prometheus", "drivers/ssh", "golang.org/x/crypto", "pkg/sftp", "cobra"} {
+			if strings.Contains(dep, ban) {
+				t.Errorf("it contains %s", dep)
+			}
+		}
+	}
+}
