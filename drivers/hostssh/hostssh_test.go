@@ -2,8 +2,6 @@ package hostssh
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -64,19 +62,6 @@ func knows(t *testing.T, addr string, key xssh.PublicKey) []string {
 		t.Fatal(err)
 	}
 	return []string{path}
-}
-
-func newKey(t *testing.T) xssh.Signer {
-	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := xssh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func dial(t *testing.T, cfg Config) drivers.Device {
