@@ -1,0 +1,46 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+var ecnOnLossless = Rule{
+	ID:       "ecn-on-lossless",
+	Title:    "every lossless queue marks",
+	Severity: diag.Error,
+	Run:      runECNOnLossless,
+}
+
+// unmarked is one lossless class without a ramp.
+type unmarked struct {
+	prio   int
+	class  string
+	line   diag.Pos
+	active bool
+}
+
+func runECNOnLossless(p *Pass) {
+	var bad causes[unmarked]
+	for _, pl := range p.Places {
+		if !pl.Knows(intent.AreaPFC) || !pl.Knows(intent.AreaECN) {
+			continue
+		}
+		for i, q := range pl.Policy.Queues {
+			if q.Lossless && !q.ECN.On {
+				bad.add(unmarked{i, class(pl.Device, i), pl.Origin(perQueue("lossless.", i, "")).At(), pl.Active}, pl)
+			}
+		}
+	}
+	for c, w := range bad.all {
+		s := startingRamp(w.first.Port.Speed)
+		f := diag.Finding{
+			Pos:  c.line,
+			Msg:  fmt.Sprintf("%s is lossless, but its queue %d has no ecn on %s: pause would be the only control", c.class, c.prio, w),
+			Hint: fmt.Sprintf("add ecn: {kmin: %v, kmax: %v, pmax: %v} to %s", s.kmin, s.kmax, s.pmax, c.class),
+		}
+		p.report(w.first, f)
+	}
+}

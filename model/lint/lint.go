@@ -1,0 +1,155 @@
+// Package lint judges an intent.Net: the agreement that a fabric needs to be lossless, as a table of rules. The same
+// rules judge what a model asks for (Resolve), what devices hold (Lift and Join) and every state in between (Mix).
+//
+// A rule is a file with a row in Rules and a page in pages/. It looks at what is known and not ignored, it lets only
+// active devices and ports fail (what is planned or in maintenance is info), and it reports causes, not ports: one
+// finding for a value that is wrong on forty ports, with the position of the value to change.
+package lint
+
+import (
+	"cmp"
+	"embed"
+	"slices"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+// Rule is one row of the table.
+type Rule struct {
+	ID       string        // lower case, part of the output that users and pipelines rely on
+	Title    string        // one line, what has to hold
+	Severity diag.Severity // of a finding on active ports
+	Run      func(*Pass)   // reports through the Pass
+}
+
+// Rules is the table, sorted by ID.
+func Rules() []Rule {
+	return []Rule{dscpTotal, ecnOnLossless, ecnOrder, mtuPath, pfcSymmetry}
+}
+
+// Check runs all rules over n. f is the model that n belongs to, and nil when there is none; it lets hints and
+// positions be more exact. Acknowledgements are not applied: that is Fabric.Acknowledge, over all findings together.
+// Check is linear in the number of ports, and neither n nor f is changed.
+func Check(n *intent.Net, f *model.Fabric) diag.List {
+	var l diag.List
+	p := newPass(n, f)
+	for _, r := range Rules() {
+		p.rule = r
+		p.found = nil
+		r.Run(p)
+		l.Add(p.found...)
+	}
+	return l.Sort()
+}
+
+//go:embed pages/*.md
+var pages embed.FS
+
+// Page is the rule's page as Markdown: why, source, an example that fails and one that passes.
+func Page(id string) (string, bool) {
+	if !slices.ContainsFunc(Rules(), func(r Rule) bool { return r.ID == id }) {
+		return "", false
+	}
+	b, err := pages.ReadFile("pages/" + id + ".md")
+	return string(b), err == nil
+}
+
+// Pass is one run of one rule.
+type Pass struct {
+	Net    *intent.Net
+	Fabric *model.Fabric // nil when there is no model
+	Places []Place       // by device, in order of the Net
+	Links  []Link        // each link once
+
+	rule  Rule
+	found diag.List
+}
+
+// Place is all ports of one device that behave alike for a rule: same policy, override site, role, state and
+// ownership. Port is the first of them.
+type Place struct {
+	Device *intent.Device
+	Port   *intent.Port
+	Policy *intent.Policy
+	Ports  int  // how many ports
+	Linked bool // the port has a peer in the Net
+	Active bool // device and port are active
+}
+
+// Knows reports whether a rule may look at area a here: the source speaks about it, and nobody said to ignore it.
+func (pl Place) Knows(a intent.Area) bool {
+	return pl.Policy.Known.Has(a) && pl.Port.Manage[a] != intent.Ignore
+}
+
+// Origin is where the value of field came from; nil when nobody knows.
+func (pl Place) Origin(field intent.Field) *model.Origin {
+	return pl.Device.Origins.Get(pl.Port.Site, field)
+}
+
+// String is device:port.
+func (pl Place) String() string { return pl.Device.Name + ":" + cmp.Or(pl.Port.Name, pl.Port.Iface) }
+
+// Link is both ends of a link that the Net has.
+type Link struct{ A, B Place }
+
+func newPass(n *intent.Net, f *model.Fabric) *Pass {
+	p := &Pass{Net: n, Fabric: f}
+	known := make(map[string]bool, len(n.Devices))
+	for i := range n.Devices {
+		known[n.Devices[i].Name] = true
+	}
+	var all []Place
+	for i := range n.Devices {
+		all = p.addDevice(&n.Devices[i], known, all)
+	}
+	p.addLinks(all)
+	return p
+}
+
+// addDevice adds the places of d to p, and each of its ports to all.
+func (p *Pass) addDevice(d *intent.Device, known map[string]bool, all []Place) []Place {
+	type alike struct {
+		policy int32
+		site   string
+		role   string
+		state  intent.State
+		manage intent.Manage
+		linked bool
+	}
+	index := map[alike]int{}
+	for i := range d.Ports {
+		port := &d.Ports[i]
+		if d.State == intent.Absent || port.State == intent.Absent || port.Role == "unused" {
+			continue
+		}
+		pl := Place{
+			Device: d, Port: port, Policy: d.PolicyOf(port), Ports: 1, Linked: known[port.Peer],
+			Active: d.State == intent.Active && port.State == intent.Active,
+		}
+		all = append(all, pl)
+		k := alike{port.Policy, port.Site, port.Role, port.State, port.Manage, pl.Linked}
+		if at, ok := index[k]; ok {
+			p.Places[at].Ports++
+			continue
+		}
+		index[k] = len(p.Places)
+		p.Places = append(p.Places, pl)
+	}
+	return all
+}
+
+// addLinks pairs up ports that name each other; the end whose name comes first is A.
+func (p *Pass) addLinks(all []Place) {
+	type end struct{ device, port string }
+	index := make(map[end]int, len(all))
+	for i, pl := range all {
+		index[end{pl.Device.Name, pl.Port.Name}] = i
+	}
+	for i, a := range all {
+		if j, ok := index[end{a.Port.Peer, a.Port.PeerPort}]; ok && i < j {
+			p.Links = append(p.Links, Link{a, all[j]})
+		}
+	}
+}

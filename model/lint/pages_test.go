@@ -1,0 +1,278 @@
+package lint_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
+)
+
+// example is one example of a page: a model, and what devices hold instead of what it asks for.
+type example struct {
+	model string
+	live  map[string]held
+}
+
+// held is what a device holds on all its ports.
+type held struct {
+	Lossless *[]int         `yaml:"lossless"`
+	DSCP     map[int]string `yaml:"dscp"` // code point to priority, or none
+}
+
+var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// examples are the ones under "## Fails" and "## Passes".
+func examples(t *testing.T, id string) (fails, passes example) {
+	t.Helper()
+	page, ok := lint.Page(id)
+	if !ok {
+		t.Fatalf("rule %s has no page", id)
+	}
+	_, rest, ok1 := strings.Cut(page, "\n## Fails\n")
+	before, after, ok2 := strings.Cut(rest, "\n## Passes\n")
+	if !ok1 || !ok2 {
+		t.Fatalf("the page of %s has no sections Fails and Passes, in this order", id)
+	}
+	parse := func(text string) (e example) {
+		for _, b := range block.FindAllStringSubmatch(text, -1) {
+			if !strings.HasPrefix(b[1], "live:") {
+				e.model += b[1]
+				continue
+			}
+			var doc struct {
+				Live map[string]held `yaml:"live"`
+			}
+			dec := yaml.NewDecoder(strings.NewReader(b[1]))
+			dec.KnownFields(true)
+			if err := dec.Decode(&doc); err != nil {
+				t.Fatal(err)
+			}
+			e.live = doc.Live
+		}
+		return e
+	}
+	return parse(before), parse(after)
+}
+
+// check loads, resolves and lints an example. Findings of loading other than info fail the test.
+func (e example) check(t *testing.T) diag.List {
+	t.Helper()
+	f, l := model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(e.model)}}, "fabric.yaml")
+	sound(t, l)
+	n, l := intent.Resolve(f)
+	sound(t, l)
+	for device, h := range e.live {
+		edit(n, device, "", func(p *intent.Policy) { h.apply(t, p) })
+	}
+	return lint.Check(n, f)
+}
+
+func (h held) apply(t *testing.T, p *intent.Policy) {
+	t.Helper()
+	if h.Lossless != nil {
+		for i := range p.Queues {
+			p.Queues[i].Lossless = false
+		}
+		for _, i := range *h.Lossless {
+			p.Queues[i].Lossless = true
+		}
+	}
+	for d, to := range h.DSCP {
+		p.DSCP[d] = intent.Unmapped
+		if to != "none" {
+			if _, err := fmt.Sscan(to, &p.DSCP[d]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func sound(t *testing.T, l diag.List) {
+	t.Helper()
+	for _, f := range l {
+		if f.Severity != diag.Info {
+			t.Fatalf("the example does not load: %s", f)
+		}
+	}
+}
+
+// Each page fails and passes as it says, and names what the rule's row says.
+func TestPages(t *testing.T) {
+	for _, r := range lint.Rules() {
+		t.Run(r.ID, func(t *testing.T) {
+			fails, passes := examples(t, r.ID)
+			got := fails.check(t)
+			if len(got) != 1 || got[0].Rule != r.ID || got[0].Severity != r.Severity {
+				t.Errorf("the failing example gives %q, want one %s of %s", texts(got), r.Severity, r.ID)
+			}
+			if got := passes.check(t); len(got) > 0 {
+				t.Errorf("the passing example gives %q", texts(got))
+			}
+			page, _ := lint.Page(r.ID)
+			if want := "# " + r.ID + ": " + r.Title + "\n"; !strings.HasPrefix(page, want) {
+				t.Errorf("the page does not start with %q", want)
+			}
+			for _, section := range []string{"\n## Why\n", "\n## Source\n"} {
+				if !strings.Contains(page, section) {
+					t.Errorf("the page has no section %q", section)
+				}
+			}
+		})
+	}
+}
+
+func TestPageOfNothing(t *testing.T) {
+	for _, id := range []string{"", "ecn", "../lint", "no-such-rule"} {
+		if p, ok := lint.Page(id); ok || p != "" {
+			t.Errorf("Page(%q) = %q, %v", id, p, ok)
+		}
+	}
+	files, err := os.ReadDir("pages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(lint.Rules()) {
+		t.Errorf("%d pages for %d rules", len(files), len(lint.Rules()))
+	}
+}
+
+// advice is one alternative of a hint: "raise kmax to at least 400KB".
+var advice = regexp.MustCompile(`(?:raise|lower|set|and) ([a-z.]+) to (?:at least |at most )?([^\s,]+)`)
+
+// whole is the other kind: "add ecn: {…} to class training".
+var whole = regexp.MustCompile(`add (ecn: \{.*\}|ecn: off) to class (\S+)`)
+
+// apply edits the model as one alternative of f's hint says, at the positions that f names.
+func apply(t *testing.T, doc string, f diag.Finding, field, value string) string {
+	t.Helper()
+	key := field[strings.LastIndex(field, ".")+1:]
+	lines := strings.Split(doc, "\n")
+	places := []diag.Pos{f.Pos}
+	for _, r := range f.Related {
+		places = append(places, r.Pos)
+	}
+	for _, p := range places {
+		if p.IsZero() {
+			continue
+		}
+		l := lines[p.Line-1]
+		if head := l[:p.Col-1]; strings.HasSuffix(strings.TrimRight(head, " "), key+":") {
+			end := strings.IndexAny(l[p.Col-1:], ",}\n")
+			if end < 0 {
+				end = len(l) - (p.Col - 1)
+			}
+			lines[p.Line-1] = head + value + l[p.Col-1+end:]
+			return strings.Join(lines, "\n")
+		}
+	}
+	t.Fatalf("no position of the finding is a value of %s:\n%s", key, f)
+	return ""
+}
+
+// hinted yields the models that each alternative of each finding's hint makes.
+func hinted(t *testing.T, doc string, f diag.Finding) (docs []string) {
+	t.Helper()
+	for alternative := range strings.SplitSeq(f.Hint, ", or ") {
+		next := doc
+		for _, a := range slices.Backward(advice.FindAllStringSubmatch(alternative, -1)) { // backward: columns move
+			next = apply(t, next, f, a[1], a[2])
+		}
+		if next != doc {
+			docs = append(docs, next)
+		}
+	}
+	for _, a := range whole.FindAllStringSubmatch(f.Hint, -1) {
+		docs = append(docs, strings.Replace(doc, "name: "+a[2]+"\n", "name: "+a[2]+"\n    "+a[1]+"\n", 1))
+	}
+	if len(docs) == 0 {
+		t.Errorf("the hint cannot be applied: %s", f)
+	}
+	return docs
+}
+
+// What a hint says, when done, removes the finding and adds none.
+func TestHintsHold(t *testing.T) {
+	ecn, _ := examples(t, "ecn-order")
+	mtu, _ := examples(t, "mtu-path")
+	lossless, _ := examples(t, "ecn-on-lossless")
+	_, good := examples(t, "ecn-order")
+	ramp := func(s string) string {
+		return strings.Replace(good.model, "{kmin: 350KB, kmax: 400KB, pmax: 20%}", s, 1)
+	}
+	over := func(s string) string { return good.model + "overrides:\n" + s }
+	for name, doc := range map[string]string{
+		"ecn-order":          ecn.model,
+		"ecn-on-lossless":    lossless.model,
+		"mtu-path":           mtu.model,
+		"no kmin":            ramp("{kmin: 0B, kmax: 400KB, pmax: 20%}"),
+		"small kmax":         ramp("{kmin: 0B, kmax: 4KB, pmax: 20%}"),
+		"no kmax":            ramp("{kmin: 8MB, kmax: 0B, pmax: 20%}"),
+		"neither":            ramp("{kmin: 0B, kmax: 0B, pmax: 20%}"),
+		"no pmax":            ramp("{kmin: 350KB, kmax: 400KB, pmax: 0%}"),
+		"override of a role": over("  leaf: {classes: [{name: training, ecn: {kmin: 500KB}}]}\n"),
+		"override of a port": over("  leaf: {devices: {leaf2: {ports: {uplink-1: {classes: [{name: training, ecn: {kmax: 1KB}}]}}}}}\n"),
+		"mtu of a device":    over("  leaf: {devices: {leaf2: {mtu: {fabric: 1500B}}}}\n"),
+		"mtu of a host":      over("  host: {devices: {host2: {mtu: {host: 9200B}}}}\n"),
+		"mtu of all spines":  over("  spine: {mtu: {fabric: 9100B}}\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := example{model: doc}.check(t)
+			if len(found) == 0 {
+				t.Fatal("no finding")
+			}
+			for _, f := range found {
+				for _, next := range hinted(t, doc, f) {
+					before := map[string]bool{}
+					for _, g := range found {
+						before[g.Rule+g.Pos.String()] = true
+					}
+					for _, g := range (example{model: next}).check(t) {
+						if g.Rule == f.Rule && g.Msg == f.Msg || !before[g.Rule+g.Pos.String()] {
+							t.Errorf("%s\nafter doing it: %s", f, g)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A finding through layers says which line lost.
+func TestLayers(t *testing.T) {
+	_, good := examples(t, "ecn-order")
+	fsys := fstest.MapFS{
+		"fabric.yaml": {Data: []byte(good.model)},
+		"site.yaml": {Data: []byte(`apiVersion: fabricctl/v1
+kind: Fabric
+metadata: {name: pod1}
+classes:
+  - name: training
+    ecn: {kmax: 123KB}
+`)},
+	}
+	f, l := model.Load(fsys, "fabric.yaml", "site.yaml")
+	sound(t, l)
+	n, _ := intent.Resolve(f)
+	var b bytes.Buffer
+	for _, s := range texts(lint.Check(n, f)) {
+		b.WriteString(s + "\n")
+	}
+	want := `fabric.yaml:17:17: error: ecn-order: kmin 350KB of class training is above its kmax 123KB on leaf1 and 5 more
+    site.yaml:6:17: kmax set here, over fabric.yaml:17:30
+    hint: raise kmax to at least 350KB, or lower kmin to at most 123KB
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", &b, want)
+	}
+}

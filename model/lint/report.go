@@ -1,0 +1,152 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// causes groups what a rule sees by its cause, in the order in which causes are first seen.
+type causes[K comparable] struct {
+	keys []K
+	at   map[K]*where
+}
+
+// where is all that one cause touches.
+type where struct {
+	first   Place
+	devices []string // in the order in which they are first seen
+	seen    map[string]bool
+	ports   int
+}
+
+// add notes pl under k.
+func (c *causes[K]) add(k K, pl Place) {
+	w := c.at[k]
+	if w == nil {
+		if c.at == nil {
+			c.at = map[K]*where{}
+		}
+		w = &where{first: pl, seen: map[string]bool{}}
+		c.at[k] = w
+		c.keys = append(c.keys, k)
+	}
+	w.ports += pl.Ports
+	if name := pl.Device.Name; !w.seen[name] {
+		w.seen[name] = true
+		w.devices = append(w.devices, name)
+	}
+}
+
+// all yields each cause with what it touches.
+func (c *causes[K]) all(yield func(K, *where) bool) {
+	for _, k := range c.keys {
+		if !yield(k, c.at[k]) {
+			return
+		}
+	}
+}
+
+// String names the place for people: "leaf1:downlink-3" for a single port, else the devices.
+func (w *where) String() string {
+	if len(w.devices) == 1 && w.ports == 1 {
+		return w.first.String()
+	}
+	return w.names()
+}
+
+// names is "leaf1", "leaf1 and leaf2", or "leaf1 and 3 more".
+func (w *where) names() string {
+	switch n := len(w.devices); n {
+	case 1:
+		return w.devices[0]
+	case 2:
+		return w.devices[0] + " and " + w.devices[1]
+	default:
+		return fmt.Sprintf("%s and %d more", w.devices[0], n-1)
+	}
+}
+
+// report adds a finding of the rule. What only planned ports or devices in maintenance have is info. A finding without
+// a position points at the device.
+func (p *Pass) report(first Place, f diag.Finding) {
+	f.Rule = p.rule.ID
+	if f.Severity == diag.Info {
+		f.Severity = p.rule.Severity
+	}
+	if !first.Active {
+		f.Severity = diag.Info
+	}
+	if f.Pos.IsZero() {
+		f.At = first.String()
+	}
+	f.Related = slices.DeleteFunc(f.Related, func(r diag.Related) bool { return r.Pos.IsZero() || r.Pos == f.Pos })
+	p.found.Add(f)
+}
+
+// setHere is a related place: where what came from, and over which lines.
+func setHere(what string, o *model.Origin) diag.Related {
+	msg := what + " set here"
+	if o != nil && len(o.Lost) > 0 {
+		lost := make([]string, len(o.Lost))
+		for i, pos := range o.Lost {
+			lost[i] = pos.String()
+		}
+		msg += ", over " + strings.Join(lost, " and ")
+	}
+	return diag.Related{Pos: o.At(), Msg: msg}
+}
+
+// class names priority prio on d: "class training", or "priority 3" where the model names no class.
+func class(d *intent.Device, prio int) string {
+	if n := d.Classes[prio]; n != "" {
+		return "class " + n
+	}
+	return "priority " + strconv.Itoa(prio)
+}
+
+// priorities lists the set bits of m: "priority 3", "priorities 3,4", "no priority".
+func priorities(m uint8) string {
+	var ns []int
+	for i := range 8 {
+		if m&(1<<i) != 0 {
+			ns = append(ns, i)
+		}
+	}
+	switch len(ns) {
+	case 0:
+		return "no priority"
+	case 1:
+		return "priority " + strconv.Itoa(ns[0])
+	}
+	return "priorities " + intent.Ranges(ns)
+}
+
+func perQueue(prefix string, prio int, suffix string) intent.Field {
+	return intent.Field(prefix + strconv.Itoa(prio) + suffix)
+}
+
+// ramp is a published starting point for ECN thresholds; a start, not an answer.
+type ramp struct {
+	kmin, kmax units.Bytes
+	pmax       units.Percent
+}
+
+// startingRamp is NVIDIA's default up to 100 Gbps (150 KB, 1500 KB, 10 %), a middle way at 200 Gbps (400 KB, 2 MB,
+// 10 %) and half of Alibaba's scaling above (800 KB, 3200 KB, 20 %); see docs of the rule ecn-on-lossless.
+func startingRamp(speed units.BitRate) ramp {
+	const gbps = 1_000_000_000
+	switch {
+	case speed > 0 && speed <= 100*gbps:
+		return ramp{150_000, 1_500_000, 100_000}
+	case speed > 0 && speed <= 200*gbps:
+		return ramp{400_000, 2_000_000, 100_000}
+	}
+	return ramp{800_000, 3_200_000, 200_000}
+}
