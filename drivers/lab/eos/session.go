@@ -159,7 +159,7 @@ func (s *Switch) listSessions(current *session, detail bool) string {
 			}
 		}
 	}
-	columns := []string{"Name", "State", "User", "Terminal"}
+	columns := []string{"", "Name", "State", "User", "Terminal"}
 	if detail && !recent {
 		columns = append(columns, "Commit Time Left")
 	}
@@ -176,11 +176,14 @@ func (s *Switch) listSessions(current *session, detail bool) string {
 			left = clockTime(x.deadline.Sub(now))
 		}
 		if !x.done.IsZero() {
-			done = x.done.Format("2006-01-02 15:04:05")
+			done = x.done.Format(time.DateTime)
 		}
-		row := []string{x.name, state, "", ""}
+		row := []string{"", x.name, state, "", ""}
+		if x == current {
+			row[0] = "*"
+		}
 		if x.state == pending {
-			row[2], row[3] = x.user, x.tty
+			row[3], row[4] = x.user, x.tty
 		}
 		if detail && !recent {
 			row = append(row, left)
@@ -188,43 +191,34 @@ func (s *Switch) listSessions(current *session, detail bool) string {
 		if detail {
 			row = append(row, done, x.doneBy)
 		}
-		if x == current {
-			row[0] = "* " + row[0]
-		} else {
-			row[0] = "  " + row[0]
-		}
 		rows = append(rows, row)
 	}
-	b.WriteString("\n" + table(rows))
+	b.WriteString("\n" + table(rows, recent))
 	return b.String()
 }
 
-// table lays rows out in columns under a ruler. The first column has two characters for a mark.
-func table(rows [][]string) string {
+// table lays rows out in columns under a ruler. The first column holds a mark, which only newer versions rule.
+func table(rows [][]string, ruleMark bool) string {
 	width := make([]int, len(rows[0]))
-	rows[0][0] = "  " + rows[0][0]
+	width[0] = 1
 	for _, r := range rows {
 		for i, c := range r {
 			width[i] = max(width[i], len(c))
 		}
 	}
+	ruler := make([]string, len(width))
+	for i, w := range width {
+		if i > 0 || ruleMark {
+			ruler[i] = strings.Repeat("-", w)
+		}
+	}
 	var b strings.Builder
-	put := func(cells []string) {
+	for _, r := range append([][]string{rows[0], ruler}, rows[1:]...) {
 		var l strings.Builder
-		for i, c := range cells {
+		for i, c := range r {
 			fmt.Fprintf(&l, "%-*s ", width[i], c)
 		}
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
-	}
-	put(rows[0])
-	ruler := make([]string, len(width))
-	for i, w := range width {
-		ruler[i] = strings.Repeat("-", w)
-	}
-	ruler[0] = "  " + ruler[0][2:]
-	put(ruler)
-	for _, r := range rows[1:] {
-		put(r)
 	}
 	return b.String()
 }

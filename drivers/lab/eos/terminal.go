@@ -69,6 +69,9 @@ func (t *terminal) execute(l string) (out string, ok bool) {
 			t.conn.Close()
 			return "", false
 		}
+		if !t.wait(f.Delay) {
+			return "", false
+		}
 		if hits(f.StallAt, l) {
 			<-t.gone
 			return "", false
@@ -196,12 +199,8 @@ func (t *terminal) raw(b []byte) bool {
 		if f.Chunk > 0 {
 			n = min(n, f.Chunk)
 		}
-		if f.Delay > 0 {
-			select {
-			case <-time.After(f.Delay):
-			case <-t.gone:
-				return false
-			}
+		if n < len(b) && !t.wait(f.Pause) {
+			return false
 		}
 		if _, err := t.ch.Write(b[:n]); err != nil {
 			return false
@@ -209,4 +208,17 @@ func (t *terminal) raw(b []byte) bool {
 		b = b[n:]
 	}
 	return true
+}
+
+// wait lets d pass. It reports whether the connection still stands.
+func (t *terminal) wait(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-t.gone:
+		return false
+	}
 }
