@@ -71,6 +71,7 @@ type Class struct {
 	Priority  Value[uint8]
 	Lossless  Value[bool]
 	ECN       ECN
+	ECNOff    Value[bool]          // ecn: off, PFC alone is meant
 	Bandwidth Value[units.Percent] // share of the non-strict classes, whole percent
 	Strict    Value[bool]          // scheduling: strict
 	Xoff      Xoff                 // not rendered yet

@@ -154,6 +154,8 @@ func classSchema(whole bool) *field {
 	if !whole {
 		return &field{key: "class", kids: []field{name, ecn, bandwidth}}
 	}
+	ecn.doc += "; off when PFC alone is meant"
+	ecn.scalar = enumScalar("off")
 	xoff := group(
 		"xoff", "where pause begins: a size, a dynamic threshold (alpha), or a share of something named",
 		leaf("alpha", ratioScalar(), "dynamic threshold: share of the free pool").inert(),

@@ -1,8 +1,11 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
@@ -38,9 +41,27 @@ func runECNOnLossless(p *Pass) {
 		s := startingRamp(w.first.Port.Speed)
 		f := diag.Finding{
 			Pos:  c.line,
-			Msg:  fmt.Sprintf("%s is lossless, but its queue %d has no ecn on %s: pause would be the only control", c.class, c.prio, w),
+			Msg:  fmt.Sprintf("%s is lossless, but its queue %d has no ecn on %s: pause is the only control", c.class, c.prio, w),
 			Hint: fmt.Sprintf("add ecn: {kmin: %v, kmax: %v, pmax: %v} to %s", s.kmin, s.kmax, s.pmax, c.class),
+		}
+		if off := ecnOff(p, c.prio); off != nil {
+			f.Severity = diag.Warning
+			f.Pos = cmp.Or(off.At(), c.line)
+			f.Hint = "if PFC alone is meant, acknowledge " + p.rule.ID + " with the reason; if not, set ecn to " +
+				fmt.Sprintf("{kmin: %v, kmax: %v, pmax: %v}", s.kmin, s.kmax, s.pmax)
 		}
 		p.report(w.first, f)
 	}
+}
+
+// ecnOff is the line of the model that says that priority prio does without ECN; nil when none does.
+func ecnOff(p *Pass, prio int) *model.Origin {
+	if p.Fabric == nil {
+		return nil
+	}
+	i := slices.IndexFunc(p.Fabric.Classes, func(c model.Class) bool { return int(c.Priority.V) == prio && c.ECNOff.V })
+	if i < 0 {
+		return nil
+	}
+	return p.Fabric.Classes[i].ECNOff.From
 }

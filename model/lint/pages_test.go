@@ -276,3 +276,45 @@ classes:
 		t.Errorf("got\n%swant\n%s", &b, want)
 	}
 }
+
+// PFC alone, said to be meant, is a warning that can be acknowledged; once acknowledged it no longer counts.
+func TestPFCAlone(t *testing.T) {
+	fails, _ := examples(t, "ecn-on-lossless")
+	off := strings.Replace(fails.model, "    lossless: true\n", "    lossless: true\n    ecn: off\n", 1)
+	got := example{model: off}.check(t)
+	want := `fabric.yaml:17:10: warning: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and 5 more: pause is the only control
+    hint: if PFC alone is meant, acknowledge ecn-on-lossless with the reason; if not, set ecn to {kmin: 800KB, kmax: 3.2MB, pmax: 20%}`
+	if len(got) != 1 || got[0].String() != want {
+		t.Fatalf("got %q, want %q", texts(got), want)
+	}
+	acknowledged := off + "acknowledge: [{rule: ecn-on-lossless, reason: admission control above}]\n"
+	f, l := model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(acknowledged)}}, "fabric.yaml")
+	sound(t, l)
+	got = f.Acknowledge(example{model: acknowledged}.check(t))
+	if len(got) != 1 || got[0].Ack != "admission control above" || got.Count(diag.Warning) != 0 {
+		t.Errorf("acknowledged: got %q", texts(got))
+	}
+	// An error is not acknowledged away, and the unused acknowledgement is said.
+	hard := fails.model + "acknowledge: [{rule: ecn-on-lossless, reason: no}]\n"
+	f, l = model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(hard)}}, "fabric.yaml")
+	sound(t, l)
+	got = f.Acknowledge(example{model: hard}.check(t))
+	if !got.HasErrors() || got.Count(diag.Info) != 1 {
+		t.Errorf("acknowledged error: got %q", texts(got))
+	}
+	// The ramp of a later layer takes the place of off, and the other way round.
+	with := strings.Replace(fails.model, "    lossless: true\n", "    lossless: true\n    ecn: {kmin: 1KB, kmax: 1KB, pmax: 1%}\n", 1)
+	layer := "apiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: pod1}\nclasses: [{name: training, ecn: %s}]\n"
+	for _, c := range []struct {
+		base, over string
+		want       int
+	}{{off, "{kmin: 1KB, kmax: 1KB, pmax: 1%}", 0}, {with, "off", 1}} {
+		f, l := model.Load(fstest.MapFS{"a.yaml": {Data: []byte(c.base)}, "b.yaml": {Data: []byte(fmt.Sprintf(layer, c.over))}}, "a.yaml", "b.yaml")
+		sound(t, l)
+		n, l := intent.Resolve(f)
+		sound(t, l)
+		if got := lint.Check(n, f); got.Count(diag.Warning) != c.want || len(got) != c.want {
+			t.Errorf("layer %s: got %q, want %d warnings", c.over, texts(got), c.want)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func TestRules(t *testing.T) {
 				n.Device("leaf1").Ports[0].Speed = 100e9
 				origins(n, map[intent.Field]*model.Origin{"lossless.3": line(14)})
 			},
-			want: []string{`fabric.yaml:14:11: error: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and leaf2: pause would be the only control
+			want: []string{`fabric.yaml:14:11: error: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and leaf2: pause is the only control
     hint: add ecn: {kmin: 150KB, kmax: 1.5MB, pmax: 10%} to class training`},
 		},
 		{
