@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,6 +110,9 @@ func sshd(t *testing.T, client xssh.PublicKey) (addr string, key xssh.PublicKey)
 
 // The whole way: our dialler, the system's sshd, sftp, the real binary, the kernel. Nothing is changed.
 func TestRealHost(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a host is a Linux machine")
+	}
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

@@ -158,7 +158,7 @@ func (h *Host) write(what string, gone <-chan struct{}, c change, do func(change
 	if f := h.currentFaults().OnWrite; f != nil {
 		refuse = f(what)
 	}
-	f := h.currentFaults() // OnWrite may have changed them
+	f := h.spendStall() // after OnWrite, which may have changed them
 	if refuse == "" && c.Key[0] != "nccl" {
 		refuse = f.RejectMTU
 	}

@@ -63,7 +63,7 @@ type Faults struct {
 	RejectMTU string                   // refuse each new MTU with this sentence; the kernel's is "invalid argument"
 	OnWrite   func(what string) string // called before each write ("eth0 mtu 9000", "/etc/nccl.conf"): the place to change things behind a client's back; what it returns, if not "", refuses the write
 	Ignore    bool                     // the agent says that a write worked and keeps the old value
-	Stall     bool                     // at the next write stop answering until the connection ends
+	Stall     bool                     // at the next write stop answering until the connection ends; once
 	Delay     time.Duration            // wait before each answer of the agent and each stock tool
 	DropAfter int                      // cut each connection after this many bytes of it, both directions counted; 0 never
 }
@@ -156,6 +156,15 @@ func (h *Host) currentFaults() Faults {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.faults
+}
+
+// spendStall is the faults; a Stall in them will not be met again.
+func (h *Host) spendStall() Faults {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.faults
+	h.faults.Stall = false
+	return f
 }
 
 // Links is a snapshot of the links, without the loopback.
