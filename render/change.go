@@ -260,7 +260,7 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 			say("%s stays as it is: %s, which the model does not own, uses it too; %s is created instead", x, by, y.Object)
 		case names[y] != "" && names[y] != x.Object:
 			refused[y] = true
-			say("%s and %s are used where the model wants one object; %s is created instead", names[y], x.Object, y.Object)
+			say("%s and %s are used where the model wants one object; %s is created instead", Key{y.Scope, names[y], ""}, x, y.Object)
 		default:
 			names[y] = x.Object
 		}

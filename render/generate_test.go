@@ -18,10 +18,10 @@ type target struct {
 	model   string                // platform, "sonic/sn5600"
 	iface   func(port int) string // the device's name of the n-th port
 	facts   Facts
-	areas   intent.Areas                       // what a policy speaks about
-	adjust  func(*rapid.T, *intent.Policy)     // puts a policy in the range of the target; nil = as drawn
-	hidden  func(k Key) bool                   // settings whose absence and presence mean the same; nil = none
-	bare    func(intent.Device) (Config, bool) // a live configuration without anything of ours; nil = empty
+	areas   intent.Areas                   // what a policy speaks about
+	adjust  func(*rapid.T, *intent.Policy) // puts a policy in the range of the target; nil = as drawn
+	hidden  func(k Key) bool               // settings whose absence and presence mean the same; nil = none
+	bare    func(intent.Device) Config     // a live configuration without anything of ours; nil = empty
 }
 
 // drawDevice draws a valid device of a target: one policy per site, everything owned.

@@ -47,7 +47,7 @@ func rendered(t *rapid.T, x target, d intent.Device) Config {
 func liveOf(t *rapid.T, x target, d intent.Device) Config {
 	var live Config
 	if x.bare != nil {
-		live, _ = x.bare(d)
+		live = x.bare(d)
 	}
 	return Apply(live, Diff(x.dialect, x.facts, nil, rendered(t, x, d)))
 }
@@ -112,7 +112,7 @@ func step(t *rapid.T, x target) (live, want Config, own func(Key) bool, cs []Cha
 	case 0: // first apply
 		want = rendered(t, x, d)
 		if x.bare != nil {
-			live, _ = x.bare(d)
+			live = x.bare(d)
 		}
 	case 1: // give everything back
 		live = liveOf(t, x, d)

@@ -76,7 +76,7 @@ func (b *sonicBuilder) cannot(p *intent.Port, origin intent.Field, hint, format 
 func (b *sonicBuilder) number(p *intent.Port, table, row, field string, v, lo, hi int64, origin intent.Field) {
 	if v < lo || v > hi {
 		b.cannot(p, origin, fmt.Sprintf("choose %d to %d", lo, hi),
-			"%s is %d; SONiC takes %d to %d for %s in %s", origin, v, lo, hi, field, table)
+			"%s is %d; SONiC takes %d to %d in %s", origin, v, lo, hi, table)
 		return
 	}
 	b.put(p, table, row, field, strconv.FormatInt(v, 10), origin)

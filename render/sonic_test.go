@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render/yang"
 )
 
 // sonicTestTarget is a SN5600 with every eighth Ethernet number.
@@ -21,7 +22,22 @@ func sonicTestTarget() target {
 			}
 		},
 		hidden: func(k Key) bool { return sonicIsList(k.Scope, k.Field) },
+		bare:   func(d intent.Device) Config { return sonicBase(sonicIfaces(&d)...) },
 	}
 }
 
 func TestSonicProperties(t *testing.T) { checkProperties(t, sonicTestTarget()) }
+
+// Every drawn device, on a switch with a base of its own, passes the device's models.
+func TestSonicYangProperties(t *testing.T) {
+	for seed := range 20 {
+		x := sonicTestTarget()
+		d := rapid.Custom(func(t *rapid.T) intent.Device { return drawDevice(t, x) }).Example(seed)
+		want, _ := sonicRender(d, Facts{})
+		live := x.bare(d)
+		after := Apply(live, Diff(&sonic, Facts{}, live.Filter(sonicOwns(d, Facts{})), want))
+		if err := yang.Check(t, sonicText(after)); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
