@@ -99,8 +99,16 @@ func (c *client) receive(ctx context.Context, what string) (r reply, err error) 
 }
 
 func (c *client) ask(ctx context.Context, q request) (reply, error) {
+	if c.mutant == "ignores contexts" {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if err := ctx.Err(); err != nil {
 		return reply{}, fmt.Errorf("%s: %s: %w", c.name, q.Op, err)
+	}
+	if c.mutant == "is impatient" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
 	}
 	line, err := json.Marshal(q)
 	if err != nil {
@@ -121,7 +129,11 @@ func (c *client) ask(ctx context.Context, q request) (reply, error) {
 
 func (c *client) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
 	_, err := c.ask(ctx, request{Op: "facts"})
-	return render.Facts{Hostname: c.name}, drivers.Caps{Confirm: c.confirm, Atomic: c.confirm, Counters: true}, err
+	caps := drivers.Caps{Confirm: c.confirm, Atomic: c.confirm || c.mutant == "claims to be atomic", Counters: true}
+	if c.mutant == "promises a timer" {
+		caps.Confirm = true
+	}
+	return render.Facts{Hostname: c.name}, caps, err
 }
 
 func (c *client) Read(ctx context.Context) (render.Config, error) {
@@ -173,10 +185,12 @@ func (c *client) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change
 		todo = append(todo, moved...)
 	case c.mutant == "writes all again":
 		todo = cs
+	case c.mutant == "demands before" && len(todo) < len(cs):
+		return fmt.Errorf("%s: commit %s: %w", c.name, tx, drivers.ErrMoved)
 	case len(moved) > 0:
 		return fmt.Errorf("%s: commit %s: %s: %w", c.name, tx, moved[0].Key, drivers.ErrMoved)
 	}
-	if len(todo) == 0 {
+	if len(todo) == 0 && c.mutant != "commits nothing too" {
 		return nil
 	}
 	if c.mutant == "applies in reverse" {
@@ -189,7 +203,16 @@ func (c *client) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change
 		one := "1"
 		todo = append(todo, render.Change{Key: wred("storage", "kmax"), After: &one})
 	}
-	return c.write(ctx, tx, todo, within)
+	err = c.write(ctx, tx, todo, within)
+	switch c.mutant {
+	case "reads what it wrote":
+		c.mutant, c.cache = "reads from a cache", render.Apply(live, cs)
+	case "takes a lost answer for a yes":
+		if r := (*drivers.RejectedError)(nil); err != nil && !errors.As(err, &r) {
+			return nil
+		}
+	}
+	return err
 }
 
 func (c *client) write(ctx context.Context, tx drivers.TxID, todo []render.Change, within time.Duration) error {
@@ -199,6 +222,9 @@ func (c *client) write(ctx context.Context, tx drivers.TxID, todo []render.Chang
 		}
 	}
 	for _, x := range todo {
+		if c.mutant == "never removes" && x.After == nil {
+			continue
+		}
 		_, err := c.ask(ctx, request{Op: "set", Tx: tx, Key: x.Key, Value: x.After})
 		var r *drivers.RejectedError
 		if errors.As(err, &r) && c.mutant == "goes on after a refusal" {
@@ -220,10 +246,16 @@ func (c *client) write(ctx context.Context, tx drivers.TxID, todo []render.Chang
 
 func (c confirmer) Pending(ctx context.Context) ([]drivers.Tx, error) {
 	r, err := c.ask(ctx, request{Op: "pending"})
+	if c.mutant == "knows no transaction" {
+		return nil, err
+	}
 	return r.Txs, err
 }
 
 func (c confirmer) Confirm(ctx context.Context, tx drivers.TxID) error {
+	if c.mutant == "confirms nothing" {
+		return nil
+	}
 	_, err := c.ask(ctx, request{Op: "confirm", Tx: tx})
 	if c.mutant == "confirms anything" {
 		return nil

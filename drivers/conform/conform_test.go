@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,9 @@ func subject(t *testing.T, confirm bool, mutant string) conform.Subject {
 		Open:          open("the right key", password),
 		WrongPassword: open("the right key", "wrong-canary"),
 		WrongHostKey:  open("another key", password),
-		Auths:         func() int { return b.count(&b.auths) },
+		// The reference device has one proof of who it is; it stands for host key and certificate.
+		WrongCertificate: open("another certificate", password),
+		Auths:            func() int { return b.count(&b.auths) },
 		Changes: func(live render.Config) []render.Change {
 			return []render.Change{to(live, wred("training", "kmin"), ptr("800")), to(live, mtu("p1"), ptr("9216")), to(live, mtu("p2"), nil)}
 		},
@@ -106,11 +109,26 @@ func TestReadOnlyReference(t *testing.T) {
 
 const mutantEnv = "FABRICCTL_CONFORM_MUTANT"
 
-// mutants are ways to break a driver, each with the case that has to notice. "plain" ones have no transactions.
-var mutants = []struct {
+// mutant is a way to break a driver, with the case that has to notice. A plain one has no transactions.
+type mutant struct {
 	name, notices string
 	plain         bool
-}{
+}
+
+var mutants = []mutant{
+	{name: "promises a timer", notices: "facts", plain: true},
+	{name: "commits nothing too", notices: "nothing_to_do_writes_nothing"},
+	{name: "demands before", notices: "half-applied_changes_are_finished"},
+	{name: "never removes", notices: "undo_restores"},
+	{name: "ignores contexts", notices: "ended_context_writes_nothing"},
+	{name: "leaks", notices: "closed_device"},
+	{name: "claims to be atomic", notices: "refused_by_the_device's_rules", plain: true},
+	{name: "reads what it wrote", notices: "says_OK_but_did_not"},
+	{name: "is impatient", notices: "slow_answers"},
+	{name: "takes a lost answer for a yes", notices: "disconnect_at_any_byte"},
+	{name: "trusts any key", notices: "wrong_certificate"},
+	{name: "knows no transaction", notices: "unconfirmed_commit_reverts"},
+	{name: "confirms nothing", notices: "confirmed_commit_stays"},
 	{name: "ignores before", notices: "changed_behind_is_refused_before_any_write"},
 	{name: "reads from a cache", notices: "two_connections,_one_change"},
 	{name: "writes all again", notices: "second_commit_writes_nothing"},
@@ -140,7 +158,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
+		t.Run(m.name+"/"+m.notices, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestMutant$/^"+m.notices+"$")
 			cmd.Env = append(os.Environ(), mutantEnv+"="+m.name)
 			out, err := cmd.CombinedOutput()
@@ -151,6 +169,16 @@ func TestMutants(t *testing.T) {
 				t.Errorf("a driver that %s makes the suite panic:\n%s", m.name, out)
 			}
 		})
+	}
+}
+
+// Every case has a driver that it catches.
+func TestEveryCaseHasAMutant(t *testing.T) {
+	for _, name := range conform.CaseNames() {
+		name = strings.ReplaceAll(name, " ", "_")
+		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.notices == name }) {
+			t.Errorf("no broken driver shows that the case %s can fail", name)
+		}
 	}
 }
 

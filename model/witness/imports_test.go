@@ -28,7 +28,7 @@ const module = "github.com/fabricctl/fabricctl/"
 type row struct{ packages, may string }
 
 const (
-	all       = "cmd/* drivers drivers/* drivers/lab/* model model/* profiles render tuning tuning/*"
+	all       = "cmd/* examples drivers drivers/* drivers/lab/* model model/* profiles render tuning tuning/*"
 	testsOnly = "model/witness render/yang drivers/conform" // made for tests, imported by nothing else
 )
 
@@ -62,6 +62,7 @@ var table = []row{
 	{"tuning/sim", "model/intent model/derive model/observe profiles model model/units"},
 	{"tuning/perftest tuning/diagnose tuning/soak", "model/observe model/units model/journal tuning/stats model model/intent"},
 	{"tuning/baseline", "model/observe model/units tuning/stats"},
+	{"examples", ""},
 	{"cmd/fabricctl", all},
 	{"cmd/fabricctl-host", "drivers drivers/netlink drivers/hostwire drivers/rollout render model model/* profiles"},
 }
