@@ -236,8 +236,11 @@ func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 		case onPort && c.Key.Object == eosBinding:
 			bound[port] = true
 		case c.Key.Object == eosPFC || eosPrioHead.MatchString(c.Key.Object):
-			for _, u := range append(users[eosTop(c.Key.Scope)], port) {
-				lossless[u] = u != ""
+			if onPort {
+				lossless[port] = true
+			}
+			for _, u := range users[eosTop(c.Key.Scope)] {
+				lossless[u] = true
 			}
 		case c.Op == Remove && c.Key.Scope == "" && len(users[c.Key.Object]) > 0:
 			ports := sortedPorts(users[c.Key.Object])
@@ -247,10 +250,8 @@ func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 	}
 	note := func(ports map[string]bool, why string) {
 		var names []string
-		for p, ok := range ports {
-			if ok {
-				names = append(names, p)
-			}
+		for p := range ports {
+			names = append(names, p)
 		}
 		if len(names) > 0 {
 			risks = append(risks, Risk{Class: Hitless, Ports: sortedPorts(names), Why: why})

@@ -55,7 +55,7 @@ func eosOwns(d intent.Device, f Facts) func(Key) bool {
 }
 
 func (o *eosOwned) port(d *intent.Device, f Facts, p *intent.Port) {
-	own := p.Manage.Owned()
+	own := p.Manage.Owned() & intent.SwitchAreas
 	o.iface[eosPort(p.Iface)] = own
 	if own&intent.AreaSet(eosBundle...) != 0 {
 		o.profiles = true

@@ -20,7 +20,7 @@ var eosBundle = []intent.Area{intent.AreaMaps, intent.AreaPFC, intent.AreaECN, i
 // mark counters of each port. Ports that are absent or not bound to an interface ask for nothing. Active ports come
 // first, so that they are the ones that decide what the whole device does.
 func eosRender(d intent.Device, f Facts) (Config, diag.List) {
-	b := &eosBuilder{d: &d, f: f, at: map[Key]int{}, by: map[Key]*intent.Port{}}
+	b := &eosBuilder{d: &d, f: f, at: map[Key]int{}, by: map[Key]*intent.Port{}, heard: map[eosAlike]bool{}}
 	ports := make([]*intent.Port, 0, len(d.Ports))
 	for i := range d.Ports {
 		if p := &d.Ports[i]; p.State != intent.Absent && p.Iface != "" {
@@ -48,6 +48,16 @@ type eosBuilder struct {
 	at      map[Key]int
 	by      map[Key]*intent.Port
 	l       diag.List
+	heard   map[eosAlike]bool
+	quiet   bool // a port like this one was heard: its findings would only repeat
+}
+
+// eosAlike is what ports have in common whose findings are the same.
+type eosAlike struct {
+	site   string
+	policy int32
+	state  intent.State
+	manage intent.Manage
 }
 
 func (b *eosBuilder) origin(field string) *model.Origin {
@@ -65,7 +75,7 @@ func (b *eosBuilder) put(scope, object, field, value, from string) {
 		b.c = append(b.c, Setting{k, value, o})
 		return
 	}
-	if b.c[i].Value == value {
+	if b.c[i].Value == value || b.quiet {
 		return
 	}
 	first := b.by[k]
@@ -91,15 +101,25 @@ func eosActsOn(p *intent.Port, a intent.Area) bool {
 
 // refuse says that EOS cannot be told what the port in hand asks for.
 func (b *eosBuilder) refuse(from, hint, format string, a ...any) {
-	b.l.Add(diag.Finding{Rule: "cannot-express", Severity: diag.Error, Pos: b.origin(from).At(), At: b.d.Name + ":" + b.p.Name,
+	b.say("cannot-express", diag.Error, from, hint, format, a...)
+}
+
+func (b *eosBuilder) say(rule string, s diag.Severity, from, hint, format string, a ...any) {
+	if b.quiet {
+		return
+	}
+	b.l.Add(diag.Finding{Rule: rule, Severity: s, Pos: b.origin(from).At(), At: b.d.Name + ":" + b.p.Name,
 		Hint: hint, Msg: fmt.Sprintf("%s %s: ", b.d.Name, b.p.Name) + fmt.Sprintf(format, a...)})
 }
 
 func (b *eosBuilder) port() {
+	b.quiet = false
 	if !eosEthernet.MatchString(b.p.Iface) {
 		b.refuse("", "bind the port to an interface such as Ethernet1/1", "%q is not the name of an EOS Ethernet interface", b.p.Iface)
 		return
 	}
+	alike := eosAlike{b.p.Site, b.p.Policy, b.p.State, b.p.Manage}
+	b.quiet, b.heard[alike] = b.heard[alike], true
 	scope := eosPort(b.p.Iface)
 	b.put("", scope, "", "", "")
 	known := b.pol.Known
@@ -282,9 +302,9 @@ func (b *eosBuilder) watchdog() {
 	timer(eosRecovery, "restore", w.Restore, 10, 60_000, 10)
 	timer(eosPolling, "poll", w.Poll, 5, 30_000, 1)
 	if most := min(w.Detect, w.Restore) / 2; w.Poll > most {
-		b.l.Warningf("watchdog-polling", b.origin("watchdog.poll").At(), fmt.Sprintf("lower poll to at most %dms", most),
-			"%s %s: poll %dms is above half of the shorter of detect %dms and restore %dms; EOS then polls at an interval of its own",
-			b.d.Name, b.p.Name, w.Poll, w.Detect, w.Restore)
+		b.say("watchdog-polling", diag.Warning, "watchdog.poll", fmt.Sprintf("lower poll to at most %dms", most),
+			"poll %dms is above half of the shorter of detect %dms and restore %dms; EOS then polls at an interval of its own",
+			w.Poll, w.Detect, w.Restore)
 	}
 	if w.Action != intent.ActionDrop {
 		b.refuse("watchdog.action", "use action: drop", "watchdog action %s has no certain name on EOS, drop has", w.Action)

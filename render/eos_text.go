@@ -103,17 +103,18 @@ func (n *eosNode) isMode() bool {
 // eosOrder is the order of lines inside a mode, by how they start. Others stand where the empty string is.
 var eosOrder = []string{
 	"description", "qos map dscp", "qos map traffic-class", eosMTU, "", "qos profile", eosBinding, eosTrust,
-	eosPriority, eosShare, eosECN, "uc-tx-queue", "tx-queue", eosPFC, "interface",
+	eosPriority, eosShare, eosECN, "uc-tx-queue", "tx-queue", eosPFC, eosPFC + " priority", eosPFC + " pause", "interface",
 }
 
 func eosRank(line string) int {
-	line = strings.TrimPrefix(line, "no ")
+	line = strings.TrimPrefix(line, "no ") + " "
+	rank := slices.Index(eosOrder, "")
 	for i, p := range eosOrder {
-		if p != "" && (line == p || strings.HasPrefix(line, p+" ")) {
-			return i
+		if len(p) > len(eosOrder[rank]) && strings.HasPrefix(line, p+" ") {
+			rank = i
 		}
 	}
-	return slices.Index(eosOrder, "")
+	return rank
 }
 
 // eosMultiline reports whether free text follows the line, up to a line "EOF".
