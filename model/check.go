@@ -58,7 +58,13 @@ func (c *checker) check(f *field, n *node, path string) {
 			if f.scalar.secret {
 				subject = path
 			}
-			fail(p.rule, p.hint, "%s %s", subject, p.what)
+			hint := p.hint
+			if f.list != nil && f.list.scalar != nil {
+				if _, bad := f.list.scalar.parse(n.text); bad == nil {
+					hint = "write a list: [" + n.text + "]"
+				}
+			}
+			fail(p.rule, hint, "%s %s", subject, p.what)
 		}
 	case n.shape == mapNode && (f.kids != nil || f.dict != nil):
 		c.mapping(f, n, path)
@@ -251,6 +257,11 @@ func walk(f *field, path string, visit func(f *field, path, key string)) {
 	}
 }
 
+// misspelt reports whether an unknown key of n was probably meant to be key.
+func misspelt(f *field, n *node, key string) bool {
+	return slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && closest(k, []string{key}) != "" })
+}
+
 // complete reports what is missing in merged documents.
 func (c *checker) complete(f *field, n *node, path string) {
 	if n == nil || n.bad {
@@ -260,7 +271,7 @@ func (c *checker) complete(f *field, n *node, path string) {
 	case mapNode:
 		for i := range f.kids {
 			k := &f.kids[i]
-			if k.required && !n.has(k.key) && k.key != "apiVersion" && k.key != "kind" {
+			if k.required && !n.has(k.key) && k.key != "apiVersion" && k.key != "kind" && !misspelt(f, n, k.key) {
 				c.found.Errorf("missing", n.pos(), fmt.Sprintf("add %s: %s", k.key, k.doc), "%s has no %s", cmpPath(path), k.key)
 			}
 			c.complete(k, n.kids[k.key], join(path, k.key))

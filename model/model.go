@@ -47,7 +47,7 @@ type Fabric struct {
 	Adopt     Value[bool] // manage.adopt: objects bound by modelled ports alone may be taken over
 	Acks      []Ack
 	Roles     map[string]*Override // overrides by role; nil entries do not occur
-	Devices   []Device             // the expanded topology, sorted by name
+	Devices   []Device             // the expanded topology, sorted naturally by name
 	Endpoints map[string]*Endpoint // by device name, for every device of the topology
 	Catalog   *profiles.Catalog    // the platforms known to this model: built in, and Profile documents
 

@@ -154,12 +154,12 @@ func (m *merger) mergeMaps(f *field, n, o *node, path string) *node {
 		if c == nil {
 			c = f.dict
 		}
-		if c == nil {
-			continue // unknown, already reported
+		if c == nil { // unknown, already reported
+			r.kids[k], r.at[k] = o.kids[k], o.at[k]
+			continue
 		}
 		r.kids[k], r.at[k] = m.merge(c, r.kids[k], o.kids[k], join(path, k)), o.at[k]
 	}
-	r.keys = slices.DeleteFunc(r.keys, func(k string) bool { return r.kids[k] == nil })
 	return &r
 }
 

@@ -60,10 +60,10 @@ func (t *topology) expand(n *node) {
 	t.generate(n)
 	t.listed(n)
 	t.single(n)
-	if len(t.devices) == 0 && n != nil && !t.broken {
+	if len(t.devices) == 0 && n != nil && !t.broken && len(t.found) == 0 {
 		t.found.Errorf("missing", n.pos(), "give spines, leaves and hosts, or list devices", "the topology has no devices")
 	}
-	slices.Sort(t.order)
+	slices.SortFunc(t.order, natural)
 	for _, name := range t.order {
 		d := t.devices[name]
 		slices.SortStableFunc(d.Ports, func(a, b Port) int { return comparePorts(a.Name, b.Name) })
@@ -84,6 +84,9 @@ func (t *topology) generate(n *node) {
 	spines, leaves, hosts := decodeTier(n.get("spines")), decodeTier(n.get("leaves")), n.get("hosts")
 	perLeaf, railsValue := integer(hosts.get("per_leaf")), integer(hosts.get("rails"))
 	rails := max(railsValue.V, 1)
+	if t.broken && (leaves.count == 0 || leaves.count%rails != 0) {
+		return // a count was refused
+	}
 	if leaves.count%rails != 0 {
 		t.found.Errorf("topology", railsValue.Pos(), fmt.Sprintf("make leaves.count a multiple of %d, or change rails", rails),
 			"%d leaves do not divide into groups of %d rails", leaves.count, rails)

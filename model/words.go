@@ -5,9 +5,14 @@ import (
 	"strings"
 )
 
-// closest is the word of list that was probably meant, or "". Ties go to the first.
+// closest is the word of list that was probably meant, or "": one slip in a short word, two in a longer one, a third of
+// the letters in a long one. Ties go to the first.
 func closest(word string, list []string) string {
-	best, bestDistance := "", 1+max(1, len(word)/3)
+	slips := max(1, len(word)/3)
+	if len(word) >= 5 {
+		slips = max(2, slips)
+	}
+	best, bestDistance := "", 1+slips
 	if len(word) > maxName {
 		return ""
 	}

@@ -1,0 +1,98 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// TestFindings holds one small model per thing that validation refuses. The golden shows each finding and the text at
+// its position.
+func TestFindings(t *testing.T) {
+	var b strings.Builder
+	for _, x := range []struct {
+		name, model string
+	}{
+		{"clean", base},
+		{"same priority", with(t, "priority: 6", "priority: 3")},
+		{"same DSCP", with(t, "dscp: [48]", "dscp: [48, 20-30]")},
+		{"DSCP twice", with(t, "dscp: [48]", "dscp: [48, 48]")},
+		{"no code point", with(t, "dscp: [48]", "dscp: []")},
+		{"bandwidth", with(t, "bandwidth: 40%", "bandwidth: 41%")},
+		{"strict share", with(t, "scheduling: strict", "scheduling: strict, bandwidth: 1%") + ""},
+		{"no rest", with(t, "dscp: rest", "dscp: [0]")},
+		{"two rest", with(t, "dscp: [48]", "dscp: rest")},
+		{"no cnp", with(t, "role: cnp, ", "")},
+		{"two cnp", with(t, "name: default,", "name: default, role: cnp,")},
+		{"lossless cnp", with(t, "role: cnp,", "role: cnp, lossless: true,")},
+		{"half a ramp", with(t, ", pmax: 20%", "")},
+		{"pfc of a lossy class", with(t, "dscp: [48],", "dscp: [48], pfc: {xon: auto},")},
+		{"two forms of xoff", with(t, "    bandwidth: 60%", "    pfc: {xoff: {alpha: 1, share: 5%, of: pool}}\n    bandwidth: 60%")},
+		{"share without base", with(t, "    bandwidth: 60%", "    pfc: {xoff: {share: 5%}}\n    bandwidth: 60%")},
+		{"mtu too small", with(t, "fabric: 9216B", "fabric: 60B")},
+		{"mtu of the platform", with(t, "fabric: 9216B", "fabric: 9300B")},
+		{"mtu missing", with(t, "mtu: {fabric: 9216B, host: 9000B}", "mtu: {roce: 4096B}")},
+		{"roce mtu", with(t, "host: 9000B}", "host: 9000B, roce: 4000B}")},
+		{"watchdog in microseconds", with(t, "poll: 100ms", "poll: 100us")},
+		{"watchdog never", with(t, "poll: 100ms", "poll: 0ms")},
+		{"half a watchdog", with(t, "restore: 400ms, ", "")},
+		{"nccl class", base + "nccl: {class: trainig}\n"},
+		{"nccl rest", base + "nccl: {class: default}\n"},
+		{"platform", with(t, "spines: {count: 1, platform: sonic/sn5600}", "spines: {count: 1, platform: sonic/sn5601}")},
+		{"host platform on a spine", with(t, "spines: {count: 1, platform: sonic/sn5600}", "spines: {count: 1, platform: linux/generic}")},
+		{"switch platform on a host", with(t, "per_leaf: 2,", "per_leaf: 2, platform: sonic/sn5600,")},
+		{"rails", with(t, "per_leaf: 2,", "per_leaf: 2, rails: 4,")},
+		{"netdevs", with(t, "netdevs: [rdma0]", "netdevs: [rdma0, rdma1]")},
+		{"too many", with(t, "per_leaf: 2,", "per_leaf: 99999,")},
+		{"no devices", "apiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: t}\ntopology: {}\nmtu: {fabric: 1500B}\nclasses: []\n"},
+		{"no fabric", inventory("  leaf1: {}\n")},
+		{"unknown device", base + inventory("  laef1: {address: 10.0.0.1}\n")},
+		{"unknown port", base + inventory("  leaf1: {ports: {downlink-9: Ethernet0}}\n")},
+		{"interface twice", base + inventory("  leaf1: {ports: {downlink-1: Ethernet8}}\n")},
+		{"address twice", base + inventory("  leaf1: {address: 10.0.0.1}\n  leaf2: {address: 10.0.0.1}\n")},
+		{"address twice, other ports", base + inventory("  leaf1: {address: 127.0.0.1, ssh: {port: 1}}\n  leaf2: {address: 127.0.0.1, ssh: {port: 2}}\n")},
+		{"NIC address twice", base + inventory("  host1: {nics: [{ip: 10.0.0.1/31}]}\n  host2: {nics: [{ip: 10.0.0.1/24}]}\n")},
+		{"NIC elsewhere", base + inventory("  host1: {nics: [{netdev: eth0, port: \"leaf1:downlink-2\"}]}\n")},
+		{"too many NICs", base + inventory("  host1: {nics: [{netdev: eth0}, {netdev: eth1}]}\n")},
+		{"NIC of a switch", base + inventory("  leaf1: {nics: [{netdev: eth0}]}\n")},
+		{"insecure", base + inventory("  leaf1: {ssh: {insecure: true}}\n  leaf2: {lab: true, ssh: {insecure: true}}\n")},
+		{"override of no role", base + "overrides: {laef: {mtu: {fabric: 9000B}}}\n"},
+		{"override in the wrong role", base + "overrides: {leaf: {devices: {spine1: {state: absent}}}}\n"},
+		{"override of no device", base + "overrides: {leaf: {devices: {leaf9: {state: absent}}}}\n"},
+		{"override of no port", base + "overrides: {leaf: {devices: {leaf1: {ports: {uplink-9: {}}}}}}\n"},
+		{"override of no class", base + "overrides: {leaf: {classes: [{name: x, bandwidth: 1%}]}}\n"},
+		{"override of the priority", base + "overrides: {leaf: {classes: [{name: cnp, priority: 1}]}}\n"},
+		{"override of half a ramp", base + "overrides: {leaf: {classes: [{name: default, ecn: {kmin: 1KB}}]}}\n"},
+		{"override completes a ramp", base + "overrides: {leaf: {classes: [{name: default, ecn: {kmin: 1KB, kmax: 2KB, pmax: 5%}}], devices: {leaf1: {classes: [{name: default, ecn: {kmin: 1500B}}]}}}}\n"},
+		{"override of the shares", base + "overrides: {leaf: {classes: [{name: training, bandwidth: 50%}], devices: {leaf1: {classes: [{name: default, bandwidth: 51%}]}}}}\n"},
+		{"override of a host's ramp", base + "overrides: {host: {classes: [{name: training, ecn: {kmin: 1KB}}]}}\n"},
+		{"override of a host's frame", base + "overrides: {host: {mtu: {fabric: 1500B}}}\n"},
+		{"override of a switch's netdev", base + "overrides: {leaf: {mtu: {host: 1500B}}}\n"},
+		{"link to itself", strings.Replace(base, "    host_leaf:", "    list: [{a: \"leaf1:x\", b: \"leaf1:x\"}]\n    host_leaf:", 1)},
+		{"link to nowhere", strings.Replace(base, "    host_leaf:", "    list: [{a: \"leaf1:x\", b: \"leaf3:x\"}]\n    host_leaf:", 1)},
+		{"link to a taken port", strings.Replace(base, "    host_leaf:", "    list: [{a: \"leaf1:downlink-1\", b: \"leaf2:x\"}]\n    host_leaf:", 1)},
+		{"profile pattern", base + "---\napiVersion: fabricctl/v1\nkind: Profile\nmetadata: {name: sonic/x}\nplatform: {iface: Eth, source: me, confidence: low}\n"},
+		{"listed device with a taken name", strings.Replace(base, "  links:", "  devices: [{name: leaf1, role: leaf, platform: sonic/sn5600}]\n  links:", 1)},
+	} {
+		_, l := Load(files("m.yaml", x.model), "m.yaml")
+		fmt.Fprintf(&b, "== %s\n", x.name)
+		for _, f := range l {
+			if f.Severity == diag.Info {
+				continue
+			}
+			fmt.Fprintln(&b, f)
+			if src := strings.Split(x.model, "\n"); f.Pos.Line > 0 {
+				at := src[f.Pos.Line-1][f.Pos.Col-1:]
+				fmt.Fprintf(&b, "    | %s\n", at[:min(len(at), 40)])
+			}
+			for _, word := range []string{"model.", "*node", "Value[", "map[", "%!", "<nil>"} {
+				if strings.Contains(f.String(), word) {
+					t.Errorf("a Go word in %q", f)
+				}
+			}
+		}
+	}
+	golden(t, "findings", b.String())
+}
