@@ -45,24 +45,25 @@ const (
 // DevicePlan is the part of a plan about one device. Steps are empty when nothing has to change, and also when Error
 // is set or Blocked holds.
 type DevicePlan struct {
-	Name     string         `json:"name"`
-	OS       string         `json:"os"`
-	Platform string         `json:"platform"`
-	Host     bool           `json:"host,omitempty"`
-	Mode     Mode           `json:"mode"`
-	Reason   string         `json:"reason,omitempty"` // why the mode is not "write"
-	Facts    render.Facts   `json:"facts"`
-	Caps     drivers.Caps   `json:"caps"`
-	Verified bool           `json:"verified"`          // the platform was tried on a real device
-	Adopted  render.Names   `json:"adopted,omitempty"` // live objects that stand for ours
-	Live     string         `json:"live,omitempty"`    // fingerprint of the owned live settings
-	Steps    []Step         `json:"steps,omitempty"`
-	Ops      Ops            `json:"ops"`
-	Risks    []render.Risk  `json:"risks,omitempty"`
-	Findings diag.List      `json:"findings,omitempty"`
-	Blocked  bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
-	Error    string         `json:"error,omitempty"`   // the device could not be read or rendered
-	Intent   *intent.Device `json:"intent,omitempty"`  // resolved, without origins: decides ownership when a run is finished or undone. Not a stable format
+	Name      string         `json:"name"`
+	OS        string         `json:"os"`
+	Platform  string         `json:"platform"`
+	Host      bool           `json:"host,omitempty"`
+	Mode      Mode           `json:"mode"`
+	Reason    string         `json:"reason,omitempty"` // why the mode is not "write"
+	Facts     render.Facts   `json:"facts"`
+	Caps      drivers.Caps   `json:"caps"`
+	Verified  bool           `json:"verified"`          // the platform was tried on a real device
+	Adopted   render.Names   `json:"adopted,omitempty"` // live objects that stand for ours
+	Live      string         `json:"live,omitempty"`    // fingerprint of the owned live settings
+	Steps     []Step         `json:"steps,omitempty"`
+	Ops       Ops            `json:"ops"`
+	Behaviour []Behaviour    `json:"behaviour,omitempty"` // what the steps do to ports, in the words of the model
+	Risks     []render.Risk  `json:"risks,omitempty"`
+	Findings  diag.List      `json:"findings,omitempty"`
+	Blocked   bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
+	Error     string         `json:"error,omitempty"`   // the device could not be read or rendered
+	Intent    *intent.Device `json:"intent,omitempty"`  // resolved, without origins: decides ownership when a run is finished or undone. Not a stable format
 }
 
 // Ops counts the changes of a device by kind.

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// system is the process's surroundings, so that tests can give their own.
+type system struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+	exit     func(int) // for failpoints: ends the process at once
+}
+
+// app holds the global flags and what they resolve to. One app serves one call.
+type app struct {
+	sys system
+
+	fabric    []string
+	output    string
+	readOnly  bool
+	untrusted bool
+	logLevel  string
+	logFormat string
+	color     string
+	timeout   time.Duration
+	parallel  int
+	stateDir  string
+
+	log *slog.Logger
+}
+
+// run is the whole program: it returns the exit code.
+func run(ctx context.Context, args []string, sys system) int {
+	a := &app{sys: sys, log: slog.New(slog.DiscardHandler)}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(sys.in)
+	root.SetOut(sys.out)
+	root.SetErr(sys.err)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(ctx, err)
+	a.printError(err, code)
+	return code
+}
+
+// printError writes an error as one line and its hint as another.
+func (a *app) printError(err error, code int) {
+	if err == nil {
+		return
+	}
+	var e *exitErr
+	if errors.As(err, &e) && e.quiet {
+		return
+	}
+	if code == exitInterrupted {
+		fmt.Fprintln(a.sys.err, "interrupted:", oneLine(err.Error()))
+		return
+	}
+	fmt.Fprintln(a.sys.err, "error:", oneLine(err.Error()))
+	if e != nil && e.hint != "" {
+		fmt.Fprintln(a.sys.err, "hint:", e.hint)
+	}
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// root builds the command tree.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fabricctl",
+		Short: "Configure and tune lossless RoCEv2 fabrics",
+		Long: `fabricctl keeps one agreement (DSCP, priority, queue, PFC and ECN thresholds, MTU,
+watchdog) on every switch port and every host of a RoCEv2 fabric, from one YAML
+model. Nothing is written unless a verb says so: apply, runs resume and runs
+rollback write; every other verb only reads.
+
+Try it without hardware:   fabricctl demo
+Start a model:             fabricctl init my-fabric
+Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/inventory.yaml
+
+` + exitHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return a.setup()
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fail(exitUsage, "see "+c.CommandPath()+" --help", "%w", err)
+	})
+	f := root.PersistentFlags()
+	f.StringArrayVarP(&a.fabric, "fabric", "f", nil, "model file or directory; repeat for layers, later ones win")
+	f.StringVarP(&a.output, "output", "o", "text", "text or json")
+	f.BoolVar(&a.readOnly, "read-only", false, "make any write impossible")
+	f.BoolVar(&a.untrusted, "untrusted", false, "the model is not trusted: no exec: references are run")
+	f.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
+	f.StringVar(&a.logFormat, "log-format", "text", "text or json")
+	f.StringVar(&a.color, "color", "auto", "auto, always or never (NO_COLOR is honoured)")
+	f.DurationVar(&a.timeout, "timeout", 0, "end the whole call after this time, for example 10m (0 = no limit)")
+	f.IntVar(&a.parallel, "parallel", 8, "devices worked on at the same time")
+	f.StringVar(&a.stateDir, "state-dir", "", "runs, leases and journals (default $XDG_STATE_HOME/fabricctl); share it between operators")
+
+	for _, c := range []*cobra.Command{
+		a.newInit(), a.newValidate(), a.newRules(), a.newExplain(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
+		a.newRuns(), a.newLock(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
+	} {
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// setup turns the global flags into what verbs use.
+func (a *app) setup() error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
+		return usage("--log-level %s: want debug, info, warn or error", a.logLevel)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	switch a.logFormat {
+	case "text":
+		a.log = slog.New(slog.NewTextHandler(a.sys.err, opts))
+	case "json":
+		a.log = slog.New(slog.NewJSONHandler(a.sys.err, opts))
+	default:
+		return usage("--log-format %s: want text or json", a.logFormat)
+	}
+	if !slices.Contains([]string{"auto", "always", "never"}, a.color) {
+		return usage("--color %s: want auto, always or never", a.color)
+	}
+	if a.parallel < 1 {
+		return usage("--parallel %d: want at least 1", a.parallel)
+	}
+	return nil
+}
+
+// wants checks --output against what a verb can print, and reports whether it is JSON.
+func (a *app) wants(formats ...string) (json bool, err error) {
+	if !slices.Contains(formats, a.output) {
+		return false, usage("-o %s: this command prints %s", a.output, strings.Join(formats, ", "))
+	}
+	return a.output == "json", nil
+}
+
+// limit applies --timeout.
+func (a *app) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("--timeout %s is over", a.timeout))
+}
+
+// state is the state directory, which need not exist yet.
+func (a *app) state() (string, error) {
+	if a.stateDir != "" {
+		return filepath.Abs(a.stateDir)
+	}
+	if d := a.sys.env("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "fabricctl"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fail(exitError, "give --state-dir", "no state directory: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "fabricctl"), nil
+}
+
+// osFS opens any path of the machine, so that layers are named as on the command line.
+type osFS struct{}
+
+func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }

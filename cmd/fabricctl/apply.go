@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+type applyFlags struct {
+	planFlags
+	yes  bool
+	opts rollout.ApplyOptions
+}
+
+func (a *app) newApply() *cobra.Command {
+	var o applyFlags
+	c := &cobra.Command{
+		Use:   "apply [PLAN]",
+		Short: "Carry out a plan: write, read back, confirm, save",
+		Long: `Apply a plan file made by plan --out, or plan the model and apply that. Before each device is touched, its undo is in
+the journal; after the write it is read back over a new connection, and only then confirmed and saved. A device whose
+live state has moved since the plan is refused, and so is a plan of another model (exit 4). The model is needed with a
+plan file too: it says how to reach the devices.
+
+On a terminal, apply shows the plan and asks, unless --yes is given. A change that makes links flap, or worse, needs
+--allow-disruptive. Platforms that nobody has tried on a real device need --accept-unverified.`,
+		Example: "  fabricctl apply -f pod1/ plan.json\n  fabricctl apply -f pod1/ --yes --allow-disruptive",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("apply wants at most one plan file")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
+			return a.runApply(ctx, args, o)
+		},
+	}
+	o.register(c)
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&o.opts.AllowDisruptive, "allow-disruptive", false, "allow changes that make links flap, or worse")
+	c.Flags().BoolVar(&o.opts.AcceptUnverified, "accept-unverified", false, "allow writing to platforms not tried on a real device")
+	return c
+}
+
+func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	if a.readOnly {
+		return fail(exitRefused, "leave --read-only away to write", "apply: %w", drivers.ErrReadOnly)
+	}
+	m, err := a.mustLoad()
+	if err != nil {
+		return err
+	}
+	e, err := a.engine(a.dialler(m.fabric, m.net).open)
+	if err != nil {
+		return err
+	}
+	var p *rollout.Plan
+	if len(args) == 1 {
+		if p, err = rollout.ReadFile(args[0]); err != nil {
+			return err
+		}
+		if want := m.fabric.Digest(); p.Model != want {
+			return fail(exitRefused, "make a new plan", "%s was made from another model: digest %.12s there, %.12s now", args[0], p.Model, want)
+		}
+	} else {
+		if p, err = a.planFor(ctx, m, o.planFlags); err != nil {
+			return err
+		}
+		if err := a.printPlan(a.sys.err, p, o.details); err != nil {
+			return err
+		}
+	}
+	if err := applicable(p, o.opts); err != nil {
+		return err
+	}
+	if len(args) == 0 && p.Changes() && !o.yes {
+		if err := a.ask(ctx, p); err != nil {
+			return err
+		}
+	}
+	r, err := e.Apply(ctx, p, o.opts)
+	return a.finish(ctx, r, err, json)
+}
+
+// applicable says before anything is touched what apply would refuse, with the flag that allows it.
+func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
+	if p.Failed() {
+		var broken []string
+		for _, d := range p.Devices {
+			if d.Error != "" {
+				broken = append(broken, d.Name)
+			}
+		}
+		return fail(exitError, "repair them, or plan the others alone with --device", "nothing was written: %s could not be read", strings.Join(broken, ", "))
+	}
+	ports, devices := 0, 0
+	for _, d := range p.Devices {
+		if class, n := d.Worst(); class > render.Hitless && class < render.Refused {
+			ports, devices = ports+n, devices+1
+		}
+	}
+	if devices > 0 && !o.AllowDisruptive {
+		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
+	}
+	return nil
+}
+
+// ask shows what is at stake and waits for a yes, on a terminal only.
+func (a *app) ask(ctx context.Context, p *rollout.Plan) error {
+	in, ok := a.sys.in.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return nil
+	}
+	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", count(p.Ops().Total(), "change"), count(changing(p), "device"))
+	answer := make(chan string, 1)
+	go func() {
+		s, _ := bufio.NewReader(in).ReadString('\n')
+		answer <- strings.TrimSpace(s)
+	}()
+	select {
+	case <-ctx.Done():
+		return interrupted(ctx, fmt.Errorf("nothing was written: %w", context.Cause(ctx)))
+	case s := <-answer:
+		if s != "yes" {
+			return fail(exitError, "", "nothing was written: the answer was not \"yes\"")
+		}
+		return nil
+	}
+}
+
+// finish prints what a run did and turns it into an exit code.
+func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) error {
+	if err != nil {
+		code := rollout.ExitCode(r, err)
+		if code == exitError && ctx.Err() != nil {
+			code = exitInterrupted
+		}
+		e := &exitErr{code: code, err: err}
+		var refused *rollout.RefusedError
+		if errors.As(err, &refused) && refused.Hint != "" {
+			e.err, e.hint = errors.New(refused.Reason), refused.Hint
+		}
+		return e
+	}
+	if json {
+		if err := a.printJSON(runJSON{"fabricctl/run/v1", r}); err != nil {
+			return err
+		}
+	} else {
+		a.printRun(a.sys.out, r)
+	}
+	return done(rollout.ExitCode(r, nil))
+}

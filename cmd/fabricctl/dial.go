@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/gnmi"
+	"github.com/fabricctl/fabricctl/drivers/hostssh"
+	"github.com/fabricctl/fabricctl/drivers/secret"
+	"github.com/fabricctl/fabricctl/drivers/ssh"
+	"github.com/fabricctl/fabricctl/drivers/sshcli"
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+// dialler opens connections to the devices of one model.
+type dialler struct {
+	app    *app
+	fabric *model.Fabric
+	os     map[string]string // device to dialect
+}
+
+func (a *app) dialler(f *model.Fabric, n *intent.Net) *dialler {
+	d := &dialler{app: a, fabric: f, os: map[string]string{}}
+	for i := range n.Devices {
+		d.os[n.Devices[i].Name] = n.Devices[i].OS()
+	}
+	return d
+}
+
+// open is a new connection to a device of the inventory.
+func (d *dialler) open(ctx context.Context, name string) (drivers.Device, error) {
+	e := d.fabric.Endpoints[name]
+	if e == nil || !e.Address.Set {
+		return nil, fmt.Errorf("%s: the inventory gives no address", name)
+	}
+	var (
+		dev drivers.Device
+		err error
+	)
+	switch os := d.os[name]; os {
+	case "sonic":
+		dev, err = d.gnmi(ctx, e)
+	case "linux":
+		dev, err = d.host(ctx, e)
+	default:
+		dev, err = d.cli(ctx, e, os)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.app.readOnly {
+		dev = drivers.ReadOnly(name, dev)
+	}
+	return dev, nil
+}
+
+func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
+	c := gnmi.Config{
+		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Insecure: e.GNMI.Insecure.V,
+		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V}, Log: d.app.log,
+	}
+	user, err := d.text(ctx, e.GNMI.Username)
+	if err != nil {
+		return nil, fmt.Errorf("%s: username: %w", e.Device, err)
+	}
+	c.Username = user
+	var ca, cert secret.Secret
+	for _, s := range []struct {
+		what string
+		from model.Value[string]
+		to   *secret.Secret
+	}{
+		{"password", e.GNMI.Password, &c.Password}, {"tls.ca", e.GNMI.CA, &ca}, {"tls.cert", e.GNMI.Cert, &cert},
+		{"tls.key", e.GNMI.Key, &c.TLS.Key},
+	} {
+		if *s.to, err = d.secret(ctx, s.from); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", e.Device, s.what, err)
+		}
+	}
+	if !ca.IsZero() {
+		c.TLS.CA = []byte(ca.Reveal())
+	}
+	if !cert.IsZero() {
+		c.TLS.Cert = []byte(cert.Reveal())
+	}
+	return gnmi.Dial(ctx, c)
+}
+
+func (d *dialler) cli(ctx context.Context, e *model.Endpoint, os string) (drivers.Device, error) {
+	c, err := d.ssh(ctx, e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Device, err)
+	}
+	return sshcli.Dial(ctx, sshcli.Config{Name: e.Device, OS: os, SSH: c, ReadOnly: d.app.readOnly, Now: time.Now, Log: d.app.log})
+}
+
+func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
+	c, err := d.ssh(ctx, e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Device, err)
+	}
+	binary := hostBinary
+	if e.Lab.V {
+		binary = labBinary
+	}
+	return hostssh.Dial(ctx, hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V})
+}
+
+// hostBinary finds fabricctl-host beside this program: fabricctl-host for this machine's own kind,
+// fabricctl-host-linux-arm64 for another.
+func hostBinary(goos, goarch string) ([]byte, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("where is fabricctl: %w", err)
+	}
+	dir := filepath.Dir(self)
+	names := []string{"fabricctl-host-" + goos + "-" + goarch}
+	if goos == runtime.GOOS && goarch == runtime.GOARCH {
+		names = append(names, "fabricctl-host")
+	}
+	for _, n := range names {
+		b, err := os.ReadFile(filepath.Join(dir, n))
+		if err == nil || !errors.Is(err, os.ErrNotExist) {
+			return b, err
+		}
+	}
+	return nil, fmt.Errorf("%s is not beside fabricctl in %s: the host can be read, not written", names[0], dir)
+}
+
+// labBinary stands in for fabricctl-host on emulated hosts, which run no program.
+func labBinary(string, string) ([]byte, error) {
+	return []byte("fabricctl-host of an emulated host\n"), nil
+}
+
+// ssh is how to reach a device over SSH, jump host included.
+func (d *dialler) ssh(ctx context.Context, e *model.Endpoint) (ssh.Config, error) {
+	c := ssh.Config{Name: e.Device, Address: e.Address.V, Insecure: e.SSH.Insecure.V, Agent: d.app.sys.env("SSH_AUTH_SOCK"), Keepalive: 15 * time.Second, Log: d.app.log}
+	if e.SSH.Port.V != 0 {
+		c.Address = net.JoinHostPort(e.Address.V, strconv.Itoa(e.SSH.Port.V))
+	}
+	var err error
+	if c.User, err = d.text(ctx, e.SSH.Username); err != nil {
+		return c, fmt.Errorf("username: %w", err)
+	}
+	if c.Password, err = d.secret(ctx, e.SSH.Password); err != nil {
+		return c, fmt.Errorf("password: %w", err)
+	}
+	c.KnownHosts = d.knownHosts(e)
+	if k := e.SSH.Key; k.Set {
+		c.Keys = []ssh.Key{{Path: path(k)}}
+	}
+	if via := e.SSH.Via.V; via != "" {
+		jump := c
+		jump.Name, jump.Password, jump.Address = e.Device+" via "+via, secret.Secret{}, via
+		if user, address, ok := strings.Cut(via, "@"); ok {
+			jump.User, jump.Address = user, address
+		}
+		c.Via = []ssh.Config{jump}
+	}
+	return c, nil
+}
+
+// knownHosts are the files that vouch for a device: the inventory's, or else the user's and the machine's.
+func (d *dialler) knownHosts(e *model.Endpoint) []string {
+	if e.SSH.KnownHosts.Set {
+		return []string{path(e.SSH.KnownHosts)}
+	}
+	files := []string{"/etc/ssh/ssh_known_hosts"}
+	if home, err := os.UserHomeDir(); err == nil {
+		files = append([]string{filepath.Join(home, ".ssh", "known_hosts")}, files...)
+	}
+	return files
+}
+
+// path is the file that a file: reference names, relative to the document that holds it.
+func path(v model.Value[string]) string {
+	p := strings.TrimPrefix(v.V, "file:")
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(filepath.Dir(v.Pos().File), p)
+}
+
+// text is a value that may be a reference but need not be secret.
+func (d *dialler) text(ctx context.Context, v model.Value[string]) (string, error) {
+	for _, scheme := range []string{"env:", "file:", "exec:"} {
+		if strings.HasPrefix(v.V, scheme) {
+			s, err := d.secret(ctx, v)
+			return s.Reveal(), err
+		}
+	}
+	return v.V, nil
+}
+
+// secret follows a reference; an unset value is the zero Secret.
+func (d *dialler) secret(ctx context.Context, v model.Value[string]) (secret.Secret, error) {
+	if !v.Set || v.V == "" {
+		return secret.Secret{}, nil
+	}
+	return secret.Resolve(ctx, v.V, secret.Options{Base: filepath.Dir(v.Pos().File), Untrusted: d.app.untrusted})
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// engine wires a rollout engine to this call's flags. open dials one device of the inventory.
+func (a *app) engine(open func(context.Context, string) (drivers.Device, error)) (*rollout.Engine, error) {
+	dir, err := a.state()
+	if err != nil {
+		return nil, err
+	}
+	hook, err := a.failpoints()
+	if err != nil {
+		return nil, err
+	}
+	return &rollout.Engine{
+		Open: open, Dialect: render.ByOS, StateDir: dir, Tool: toolVersion(), Now: time.Now, NewID: newRunID,
+		Log: a.log, Hook: hook, Progress: a.progress, Parallel: a.parallel, ReadOnly: a.readOnly,
+	}, nil
+}
+
+// newRunID is a time to sort by and eight random digits, short enough to be part of a session's name on a device.
+func newRunID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return time.Now().UTC().Format("060102-150405") + "-" + hex.EncodeToString(b[:])
+}
+
+// progress tells what is being done to a device, one line each.
+func (a *app) progress(e rollout.Event) {
+	text := e.Device + ": "
+	switch e.Stage {
+	case rollout.StageDone:
+		text += string(e.Outcome)
+	case rollout.StageCommit:
+		text += fmt.Sprintf("commit step %d of %d, %s", e.Step, e.Of, count(e.Changes, "change"))
+	default:
+		text += string(e.Stage)
+		if e.Of > 1 && e.Step > 0 {
+			text += fmt.Sprintf(" step %d of %d", e.Step, e.Of)
+		}
+	}
+	if e.Message != "" {
+		text += ": " + oneLine(e.Message)
+	}
+	fmt.Fprintln(a.sys.err, text)
+}
+
+// failpoints is for tests of what a sudden death leaves behind: FABRICCTL_TEST_KILL_AT=N ends the process with
+// SIGKILL at the N-th point (before and after each fsync and each device write). Each point is logged at debug level.
+func (a *app) failpoints() (func(string), error) {
+	text := a.sys.env("FABRICCTL_TEST_KILL_AT")
+	if text == "" {
+		return nil, nil
+	}
+	at, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fail(exitUsage, "", "FABRICCTL_TEST_KILL_AT=%s: want a number", text)
+	}
+	points := make(chan int, 1) // the count, handed round: points may come from several goroutines
+	points <- 0
+	return func(name string) {
+		n := <-points + 1
+		a.log.Debug("failpoint", "name", name, "n", n)
+		if n == at {
+			fmt.Fprintf(a.sys.err, "killed at point %d, %s\n", n, name)
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal arrives
+		}
+		points <- n
+	}, nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+type explainJSON struct {
+	Schema   string        `json:"schema"`
+	Device   string        `json:"device"`
+	Platform string        `json:"platform"`
+	Role     string        `json:"role"`
+	State    string        `json:"state"`
+	Ports    []explainPort `json:"ports"`
+}
+
+type explainPort struct {
+	Port     string         `json:"port"`
+	Iface    string         `json:"interface,omitempty"`
+	Role     string         `json:"role,omitempty"`
+	Peer     string         `json:"peer,omitempty"`
+	PeerPort string         `json:"peer_port,omitempty"`
+	Speed    string         `json:"speed,omitempty"`
+	Cable    string         `json:"cable,omitempty"`
+	Site     string         `json:"site"`
+	State    string         `json:"state"`
+	Manage   []string       `json:"owned"`
+	Values   []explainValue `json:"values"`
+}
+
+type explainValue struct {
+	intent.Value
+	Origin *originJSON `json:"origin,omitempty"`
+}
+
+type originJSON struct {
+	Kind string     `json:"kind"`
+	Pos  diag.Pos   `json:"pos,omitzero"`
+	Ref  string     `json:"ref,omitempty"`
+	Over []diag.Pos `json:"over,omitempty"`
+}
+
+func (a *app) newExplain() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain DEVICE[:PORT[:PRIORITY]]",
+		Short: "Say every effective value of a port, and which line or default it comes from",
+		Long: `Print what the model asks of a device, one of its ports or one priority of a port: each value, the line that won, and
+the lines it won over. PORT is the model's name or the device's. Values that no target renders yet are listed with
+the model's other leaves by validate (not-rendered-yet).`,
+		Example: "  fabricctl explain -f fabric.yaml leaf1:downlink-1:3\n  fabricctl explain -f fabric.yaml -o json leaf1:Ethernet8",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("explain wants one DEVICE[:PORT[:PRIORITY]]")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			m, err := a.mustLoad()
+			if err != nil {
+				return err
+			}
+			dev, ports, priority, err := resolveRef(m.net, args[0])
+			if err != nil {
+				return err
+			}
+			r := explain(dev, ports, priority)
+			if json {
+				return a.printJSON(r)
+			}
+			printExplain(a.sys.out, r)
+			return nil
+		},
+	}
+}
+
+// resolveRef splits DEVICE[:PORT[:PRIORITY]]; priority is -1 when none is given. An interface name may hold colons, so
+// the port is everything between the first colon and a last one that is followed by a priority.
+func resolveRef(net *intent.Net, ref string) (dev *intent.Device, ports []intent.Port, priority int, err error) {
+	name, rest, hasPort := strings.Cut(ref, ":")
+	if dev = net.Device(name); dev == nil {
+		return nil, nil, 0, noDevice(net, name)
+	}
+	if !hasPort {
+		return dev, dev.Ports, -1, nil
+	}
+	if p := dev.Port(rest); p != nil {
+		return dev, []intent.Port{*p}, -1, nil
+	}
+	priority = -1
+	if i := strings.LastIndexByte(rest, ':'); i >= 0 {
+		n, err := strconv.Atoi(rest[i+1:])
+		if err != nil || n < 0 || n > 7 {
+			return nil, nil, 0, usage("%q is not a priority: want 0 to 7", rest[i+1:])
+		}
+		rest, priority = rest[:i], n
+	}
+	p := dev.Port(rest)
+	if p == nil {
+		hint := ""
+		if len(dev.Ports) > 0 {
+			hint = fmt.Sprintf("it has %s … %s", dev.Ports[0].Name, dev.Ports[len(dev.Ports)-1].Name)
+		}
+		return nil, nil, 0, fail(exitError, hint, "%s has no port %q", name, rest)
+	}
+	return dev, []intent.Port{*p}, priority, nil
+}
+
+func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON {
+	r := explainJSON{
+		Schema: "fabricctl/explain/v1", Device: dev.Name, Platform: dev.Platform, Role: dev.Role, State: dev.State.String(),
+		Ports: []explainPort{},
+	}
+	for i := range ports {
+		p := &ports[i]
+		e := explainPort{
+			Port: p.Name, Iface: p.Iface, Role: p.Role, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
+			Manage: []string{}, Values: []explainValue{},
+		}
+		if p.Speed > 0 {
+			e.Speed = p.Speed.String()
+		}
+		if p.Cable > 0 {
+			e.Cable = p.Cable.String()
+		}
+		for area := range intent.NumAreas {
+			if p.Manage.Owned().Has(area) {
+				e.Manage = append(e.Manage, area.String())
+			}
+		}
+		for _, v := range intent.Values(dev.PolicyOf(p)) {
+			if priority < 0 || v.Priority == priority {
+				e.Values = append(e.Values, explainValue{v, origin(dev.Origins.Get(p.Site, v.Field))})
+			}
+		}
+		r.Ports = append(r.Ports, e)
+	}
+	return r
+}
+
+func origin(o *model.Origin) *originJSON {
+	if o == nil {
+		return nil
+	}
+	return &originJSON{Kind: o.Kind.String(), Pos: o.Pos, Ref: o.Ref, Over: o.Lost}
+}
+
+func (o *originJSON) String() string {
+	if o == nil {
+		return ""
+	}
+	s := o.Pos.String()
+	if o.Ref != "" {
+		s = strings.TrimSpace(s + " " + o.Kind + ": " + o.Ref)
+	}
+	for i, p := range o.Over {
+		s += [2]string{", over ", ", "}[min(i, 1)] + p.String()
+	}
+	return s
+}
+
+func printExplain(w io.Writer, r explainJSON) {
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", r.Device, r.Role, r.Platform, r.State)
+	for _, p := range r.Ports {
+		fmt.Fprintf(w, "\n%s:%s", r.Device, p.Port)
+		if p.Iface != "" {
+			fmt.Fprintf(w, " (%s)", p.Iface)
+		}
+		if p.Peer != "" {
+			fmt.Fprintf(w, " to %s:%s", p.Peer, p.PeerPort)
+		}
+		fmt.Fprintf(w, "\n  %-24s %s\n", "speed, cable", strings.Trim(p.Speed+", "+p.Cable, ", "))
+		fmt.Fprintf(w, "  %-24s %s\n", "state, override site", p.State+", "+p.Site)
+		owned := strings.Join(p.Manage, " ")
+		if owned == "" {
+			owned = "nothing: observed, never written"
+		}
+		fmt.Fprintf(w, "  %-24s %s\n", "owned", owned)
+		for _, v := range p.Values {
+			fmt.Fprintf(w, "  %-24s %-28s %s\n", v.Label, v.Text, v.Origin)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/spf13/cobra"
+)
+
+// fabricTemplate takes the name, the counts and the platform. Its thresholds are the starting point for 400G ports with 64 to 114 MB of
+// buffer: half of Alibaba's scaling, above SONiC's default of 1/2 MB.
+const fabricTemplate = `# What every switch port and every host of the fabric agrees on.
+# Check it:  fabricctl validate fabric.yaml inventory.yaml
+apiVersion: fabricctl/v1
+kind: Fabric
+metadata: {name: %[1]s}
+
+topology:
+  spines: {count: %[2]d, platform: %[5]s}
+  leaves: {count: %[3]d, platform: %[5]s}
+  hosts: {per_leaf: %[4]d, nic: connectx-7, netdevs: [rdma0]}
+  links:
+    leaf_spine: {speed: 400Gbps, cable: 40m}
+    host_leaf: {speed: 400Gbps, cable: 5m}
+
+# fabric: L2 size of a switch port without FCS; host: netdev MTU; roce: RDMA payload.
+mtu: {fabric: 9216B, host: 9000B, roce: 4096B}
+
+classes:
+  - name: training
+    dscp: [26]
+    priority: 3
+    lossless: true
+    # Starting values, not answers: half of the published 400G scaling of Alibaba. Tune them on your fabric.
+    ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%%}
+    bandwidth: 60%%
+  - name: cnp
+    role: cnp
+    dscp: [48]
+    priority: 6
+    scheduling: strict
+  - name: default
+    dscp: rest
+    priority: 0
+    bandwidth: 40%%
+
+pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}
+
+# Nothing is written to what is not owned. Start with observe, look at the plan, then own one area at a time, such as
+# {switches: {ecn: own}}.
+manage: {switches: observe, hosts: observe}
+`
+
+const inventoryTemplate = `# Which box is which, and how to reach it. Passwords are references, never literal: env:NAME, file:PATH or exec:COMMAND.
+apiVersion: fabricctl/v1
+kind: Inventory
+defaults:
+  gnmi: {port: 50051, tls: {ca: file:ca.pem}, username: env:FABRIC_USER, password: env:FABRIC_PASSWORD}
+  ssh: {username: env:FABRIC_USER, password: env:FABRIC_PASSWORD}
+devices:
+  # leaf1: {address: 192.0.2.11, serial: MT2214X00123, ports: {downlink-1: Ethernet0}}
+  # host1: {address: 192.0.2.101, nics: [{netdev: rdma0, port: "leaf1:downlink-1"}]}
+`
+
+var nameRE = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+
+type initOptions struct {
+	spines, leaves, perLeaf int
+	platform                string
+}
+
+func (a *app) newInit() *cobra.Command {
+	var o initOptions
+	c := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Write a model to start from",
+		Long: `Write DIR/fabric.yaml and DIR/inventory.yaml: a two-tier fabric with one lossless class, everything observed.
+The directory's last element is the fabric's name. Files that exist are never overwritten.`,
+		Example: "  fabricctl init pod1 --leaves 8 --hosts-per-leaf 16\n  fabricctl validate pod1/fabric.yaml pod1/inventory.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("init wants one directory")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.runInit(args[0], o) },
+	}
+	c.Flags().IntVar(&o.spines, "spines", 2, "number of spines")
+	c.Flags().IntVar(&o.leaves, "leaves", 4, "number of leaves")
+	c.Flags().IntVar(&o.perLeaf, "hosts-per-leaf", 8, "hosts on each leaf")
+	c.Flags().StringVar(&o.platform, "platform", "sonic/sn5600", "platform of spines and leaves")
+	return c
+}
+
+func (a *app) runInit(dir string, o initOptions) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(abs)
+	if !nameRE.MatchString(name) {
+		return fail(exitUsage, "use letters, digits and -_.", "%q cannot be a fabric's name", name)
+	}
+	for _, n := range []struct {
+		flag string
+		v    int
+	}{{"--spines", o.spines}, {"--leaves", o.leaves}, {"--hosts-per-leaf", o.perLeaf}} {
+		if n.v < 1 || n.v > 10_000 {
+			return usage("%s %d: want 1 to 10000", n.flag, n.v)
+		}
+	}
+	if !regexp.MustCompile(`^[a-z]+/[a-z0-9-]+$`).MatchString(o.platform) {
+		return usage("--platform %q: want OS/MODEL, such as sonic/sn5600", o.platform)
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, text string }{
+		{"fabric.yaml", fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform)},
+		{"inventory.yaml", inventoryTemplate},
+	} {
+		if err := writeNew(filepath.Join(abs, f.name), f.text); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.sys.out, filepath.Join(dir, f.name))
+	}
+	fmt.Fprintf(a.sys.err, "next: fabricctl validate %[1]s/fabric.yaml %[1]s/inventory.yaml\n", dir)
+	return nil
+}
+
+// writeNew creates a file and refuses to replace one.
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if os.IsExist(err) {
+		return fail(exitError, "move it away, or name another directory", "%s exists and stays as it is", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

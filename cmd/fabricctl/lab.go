@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers/lab"
+)
+
+func (a *app) newLab() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Run an emulated fabric in the process",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var out string
+	up := &cobra.Command{
+		Use:   "up",
+		Short: "Start one emulated device per device of the model, and write an inventory that reaches them",
+		Long: `Start an emulated switch or host for every device of the model: real gNMI servers (TLS) and real SSH command lines on
+loopback ports. They start as after installation, hold what they are told, and know nothing of the model. The command
+runs until it is interrupted; DIR/inventory.yaml is the layer to give after the model. Any SSH or gNMI client may log in
+with the user and password in DIR. Counters are absent: nothing is simulated yet.`,
+		Example: "  fabricctl lab up -f examples/small --out /tmp/lab &\n  fabricctl plan -f examples/small -f /tmp/lab/inventory.yaml",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
+			return a.runLabUp(ctx, out)
+		},
+	}
+	up.Flags().StringVar(&out, "out", "", "directory for inventory.yaml and the credentials")
+	_ = up.MarkFlagRequired("out") // fails only for a flag that does not exist
+	c.AddCommand(up)
+	return c
+}
+
+func (a *app) runLabUp(ctx context.Context, dir string) error {
+	m, err := a.mustLoad()
+	if err != nil {
+		return err
+	}
+	l, err := lab.Up(m.net, lab.Options{Dir: dir, Log: a.log})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.sys.out, l.Inventory)
+	fmt.Fprintf(a.sys.err, "%s up; end with Ctrl-C\n", count(len(m.net.Devices), "emulated device"))
+	<-ctx.Done()
+	return l.Close()
+}

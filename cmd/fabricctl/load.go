@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// loaded is a model with all that can be said about it without touching a device.
+type loaded struct {
+	fabric   *model.Fabric
+	net      *intent.Net // nil when the model has errors
+	findings diag.List
+}
+
+// load reads layers, resolves, lints and acknowledges. It renders too when asked: what a target cannot express is a
+// finding like any other.
+func (a *app) load(layers []string) (loaded, error) {
+	if len(layers) == 0 {
+		return loaded{}, fail(exitUsage, "for example: -f fabric.yaml -f inventory.yaml; fabricctl init writes a first one", "no model given")
+	}
+	f, l := model.Load(osFS{}, layers...)
+	m := loaded{fabric: f, findings: l}
+	if l.HasErrors() {
+		m.findings = m.findings.Sort()
+		return m, nil
+	}
+	net, more := intent.Resolve(f)
+	m.findings.Add(more...)
+	if !more.HasErrors() {
+		m.net = net
+		m.findings.Add(lint.Check(net, f)...)
+		m.findings.Add(renderFindings(net)...)
+	}
+	m.findings = f.Acknowledge(m.findings).Sort()
+	return m, nil
+}
+
+// renderFindings are what the targets cannot express.
+func renderFindings(net *intent.Net) diag.List {
+	var l diag.List
+	for i := range net.Devices {
+		dev := net.Devices[i]
+		if d := render.ByOS(dev.OS()); d != nil && dev.State != intent.Absent {
+			_, more := d.Render(dev, render.Facts{})
+			l.Add(more...)
+		}
+	}
+	return l
+}
+
+// mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.
+func (a *app) mustLoad() (loaded, error) {
+	m, err := a.load(a.fabric)
+	if err != nil {
+		return m, err
+	}
+	shown := slices.DeleteFunc(slices.Clone(m.findings), func(f diag.Finding) bool {
+		return f.Severity == diag.Info || f.Ack != "" && !m.findings.HasErrors()
+	})
+	a.printFindings(a.sys.err, shown)
+	if m.findings.HasErrors() {
+		return m, fail(exitError, "", "the model has %s; nothing was done", count(m.findings.Count(diag.Error), "error"))
+	}
+	return m, nil
+}
+
+type findingsJSON struct {
+	Schema   string    `json:"schema"`
+	Layers   []string  `json:"layers"`
+	Errors   int       `json:"errors"`
+	Warnings int       `json:"warnings"`
+	Infos    int       `json:"infos"`
+	Findings diag.List `json:"findings"`
+}
+
+func (a *app) newValidate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate [PATH...]",
+		Short: "Check a model and report every finding at once",
+		Long: `Load the layers (PATHs, after any -f), resolve and lint them, and try to render every device. All findings are
+printed, sorted by position. No device is contacted. Exit 1 when a finding is an error.`,
+		Example: "  fabricctl validate fabric.yaml inventory.yaml\n  fabricctl validate -o json pod1/ > findings.json",
+		RunE: func(_ *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			layers := append(slices.Clone(a.fabric), args...)
+			m, err := a.load(layers)
+			if err != nil {
+				return err
+			}
+			return a.printValidation(layers, m.findings, json)
+		},
+	}
+}
+
+func (a *app) printValidation(layers []string, l diag.List, json bool) error {
+	code := exitOK
+	if l.HasErrors() {
+		code = exitError
+	}
+	if json {
+		if l == nil {
+			l = diag.List{}
+		}
+		r := findingsJSON{"fabricctl/findings/v1", layers, l.Count(diag.Error), l.Count(diag.Warning), l.Count(diag.Info), l}
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+		return done(code)
+	}
+	a.printFindings(a.sys.out, l)
+	summary := "no errors"
+	if n := l.Count(diag.Error); n > 0 {
+		summary = count(n, "error")
+	}
+	fmt.Fprintf(a.sys.err, "%s, %s, %s\n", summary, count(l.Count(diag.Warning), "warning"), count(l.Count(diag.Info), "info"))
+	return done(code)
+}
+
+type rulesJSON struct {
+	Schema string     `json:"schema"`
+	Rules  []ruleJSON `json:"rules"`
+}
+
+type ruleJSON struct {
+	ID       string        `json:"id"`
+	Severity diag.Severity `json:"severity"`
+	Title    string        `json:"title"`
+	Page     string        `json:"page,omitempty"`
+}
+
+func (a *app) newRules() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rules [ID]",
+		Short: "List the rules, or show one: why, source, a failing and a passing example",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("rules wants at most one rule id")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var ids []string
+			for _, r := range lint.Rules() {
+				ids = append(ids, r.ID)
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			res := rulesJSON{Schema: "fabricctl/rules/v1"}
+			for _, r := range lint.Rules() {
+				j := ruleJSON{ID: r.ID, Severity: r.Severity, Title: r.Title}
+				if len(args) == 0 || args[0] == r.ID {
+					if len(args) == 1 {
+						j.Page, _ = lint.Page(r.ID)
+					}
+					res.Rules = append(res.Rules, j)
+				}
+			}
+			if len(res.Rules) == 0 {
+				return fail(exitError, "fabricctl rules lists them", "there is no rule %q", args[0])
+			}
+			if json {
+				return a.printJSON(res)
+			}
+			for _, r := range res.Rules {
+				if len(args) == 1 {
+					fmt.Fprint(a.sys.out, r.Page)
+					continue
+				}
+				fmt.Fprintf(a.sys.out, "%-18s %-8s %s\n", r.ID, r.Severity, r.Title)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,21 @@
+// Command fabricctl configures and tunes lossless RoCEv2 fabrics: one YAML model is linted, rendered, planned
+// against what the devices hold, applied with an undo in the journal, and read back.
+//
+// The verbs are one file each. A verb's logic is in a run function that returns an error; what it prints on stdout is
+// its result, in text or JSON, and everything else goes to stderr. Exit codes are in exit.go.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], system{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, exit: os.Exit,
+	}))
+}

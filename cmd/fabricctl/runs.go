@@ -1,0 +1,286 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/journal"
+)
+
+type runJSON struct {
+	Schema string `json:"schema"`
+	*rollout.Run
+}
+
+// printRun writes the outcome per device, and what to do when something is left.
+func (a *app) printRun(w io.Writer, r *rollout.Run) {
+	on := a.colored(w)
+	if len(r.Results) == 0 {
+		fmt.Fprintln(w, "nothing to do")
+		return
+	}
+	left := false
+	for _, x := range r.Results {
+		st := green
+		switch {
+		case x.Outcome == rollout.Unknown || x.Outcome == rollout.NeedsHands:
+			st, left = red, true
+		case x.Cause != rollout.None:
+			st, left = yellow, true
+		}
+		fmt.Fprintf(w, "%-16s %s", x.Device, paint(on, st, string(x.Outcome)))
+		if x.Cause != rollout.None {
+			fmt.Fprintf(w, " (%s)", x.Cause)
+		}
+		if x.Message != "" {
+			fmt.Fprintf(w, ": %s", oneLine(x.Message))
+		}
+		fmt.Fprintln(w)
+		for _, n := range x.Notes {
+			fmt.Fprintf(w, "    %s\n", n)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, "note:", n)
+	}
+	if left {
+		fmt.Fprintf(w, "run %s: finish it with \"fabricctl runs resume %s\", or take it back with \"fabricctl runs rollback %s\"\n", r.ID, r.ID, r.ID)
+		return
+	}
+	fmt.Fprintf(w, "run %s\n", r.ID)
+}
+
+func (a *app) newRuns() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "List, show, finish or take back runs",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.newRunsList(), a.newRunsShow(),
+		a.newRunsAct("resume", "Finish a run from its journal", func(ctx context.Context, e *rollout.Engine, id string) (*rollout.Run, error) {
+			return e.Resume(ctx, id)
+		}),
+		a.newRunsAct("rollback", "Take a run back from its journal", func(ctx context.Context, e *rollout.Engine, id string) (*rollout.Run, error) {
+			return e.Rollback(ctx, id)
+		}))
+	return c
+}
+
+type runsJSON struct {
+	Schema string            `json:"schema"`
+	Runs   []rollout.Summary `json:"runs"`
+}
+
+func (a *app) newRunsList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the runs in the state directory, oldest first",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			dir, err := a.state()
+			if err != nil {
+				return err
+			}
+			runs, err := rollout.Runs(dir, time.Now())
+			if err != nil {
+				return err
+			}
+			if json {
+				if runs == nil {
+					runs = []rollout.Summary{}
+				}
+				return a.printJSON(runsJSON{"fabricctl/runs/v1", runs})
+			}
+			for _, r := range runs {
+				fmt.Fprintf(a.sys.out, "%s  %-10s  %s  %s  %s\n", r.ID, r.Status, r.Started.Format(time.RFC3339), r.Fabric, outcomes(r))
+			}
+			if len(runs) == 0 {
+				fmt.Fprintf(a.sys.err, "no runs in %s\n", dir)
+			}
+			return nil
+		},
+	}
+}
+
+func outcomes(r rollout.Summary) string {
+	if r.Error != "" {
+		return "journal cannot be read: " + r.Error
+	}
+	var s []string
+	for o, n := range r.Devices {
+		s = append(s, fmt.Sprintf("%d %s", n, o))
+	}
+	slices.Sort(s)
+	return strings.Join(s, ", ")
+}
+
+func wantRun(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("want one run id; fabricctl runs list shows them")
+	}
+	return nil
+}
+
+func (a *app) newRunsShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show a run: its plan and every attempt",
+		Args:  wantRun,
+		RunE: func(_ *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			dir, err := a.state()
+			if err != nil {
+				return err
+			}
+			h, err := rollout.Show(dir, args[0], time.Now())
+			if err != nil {
+				return err
+			}
+			if json {
+				return a.printJSON(struct {
+					Schema string `json:"schema"`
+					*rollout.History
+				}{"fabricctl/history/v1", h})
+			}
+			fmt.Fprintf(a.sys.out, "run %s of %s: %s\n", h.ID, h.Fabric, h.Status)
+			if h.Plan != nil {
+				if err := a.printPlan(a.sys.out, h.Plan, false); err != nil {
+					return err
+				}
+			}
+			for _, r := range h.Attempts {
+				fmt.Fprintf(a.sys.out, "\n%s by %s, %s\n", r.Kind, r.Owner, r.Started.Format(time.RFC3339))
+				a.printRun(a.sys.out, r)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.Engine, string) (*rollout.Run, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " RUN",
+		Short: short,
+		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone.",
+		Args:  wantRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			if a.readOnly {
+				return fail(exitRefused, "leave --read-only away to write", "runs %s: %w", verb, drivers.ErrReadOnly)
+			}
+			m, err := a.mustLoad()
+			if err != nil {
+				return err
+			}
+			e, err := a.engine(a.dialler(m.fabric, m.net).open)
+			if err != nil {
+				return err
+			}
+			r, err := act(ctx, e, args[0])
+			return a.finish(ctx, r, err, json)
+		},
+	}
+}
+
+type locksJSON struct {
+	Schema string          `json:"schema"`
+	Locks  []journal.Lease `json:"locks"`
+}
+
+func (a *app) newLock() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lock",
+		Short: "List or break the leases that keep two runs on one fabric apart",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the leases in the state directory",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			dir, err := a.leases()
+			if err != nil {
+				return err
+			}
+			ls, err := journal.Leases(dir)
+			if err != nil {
+				return err
+			}
+			if json {
+				if ls == nil {
+					ls = []journal.Lease{}
+				}
+				return a.printJSON(locksJSON{"fabricctl/locks/v1", ls})
+			}
+			for _, l := range ls {
+				state := cmp.Or(l.Free, "expired")
+				if l.Held(time.Now()) {
+					state = "held until " + l.Expires.Format(time.RFC3339)
+				}
+				fmt.Fprintf(a.sys.out, "%-16s %s by %s (pid %d), run %s, fence %d\n", l.Name, state, l.Owner, l.PID, l.Run, l.Fence)
+			}
+			return nil
+		},
+	}
+	brk := &cobra.Command{
+		Use:   "break FABRIC",
+		Short: "Break a fabric's lease; its holder is fenced out before its next write",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("lock break wants one fabric; fabricctl lock list shows them")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if !nameRE.MatchString(args[0]) {
+				return usage("%q is not a fabric's name", args[0])
+			}
+			dir, err := a.leases()
+			if err != nil {
+				return err
+			}
+			was, err := journal.Break(c.Context(), journal.LeasePath(dir, args[0]), journal.Options{})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.sys.out, "%s: broken; it was held by %s for run %s\n", args[0], was.Owner, was.Run)
+			return nil
+		},
+	}
+	c.AddCommand(list, brk)
+	return c
+}
+
+// leases is where the engine keeps its leases.
+func (a *app) leases() (string, error) {
+	dir, err := a.state()
+	return filepath.Join(dir, "leases"), err
+}

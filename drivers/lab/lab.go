@@ -1,0 +1,223 @@
+// Package lab runs an emulated fabric in the process: one emulated device per device of a model, each a server with
+// the real protocol on a loopback port, with state, modes, timers and injectable faults. It writes an inventory with
+// which fabricctl, or any stock SSH or gNMI client, reaches them.
+//
+// A lab takes names and ports from a Net when it starts and never looks at a model again: what its devices do is what
+// they hold. Counters are absent until there is a simulator to fill them; no number is invented.
+package lab
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/lab/host"
+	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+// User is who may log in to every emulated device.
+const User = "lab"
+
+// Box is a running emulated device.
+type Box interface {
+	Close() error
+}
+
+// Lab is a running fabric. Close ends it.
+type Lab struct {
+	Inventory string // path of the inventory document, the layer to give after the model
+	boxes     map[string]Box
+}
+
+// kind is one emulated operating system: how to start it for a device, and what to say of it in the inventory.
+type kind struct {
+	os    string
+	start func(dev *intent.Device, f *files) (Box, entry, error)
+}
+
+// kinds is the table of emulated operating systems.
+func kinds() []kind { return []kind{{"eos", startEOS}, {"linux", startHost}, {"sonic", startSONiC}} }
+
+// Options say where a lab leaves its files.
+type Options struct {
+	Dir string       // inventory.yaml, ca/, known_hosts, password; created with mode 0700
+	Log *slog.Logger // nil = silent
+}
+
+// Up starts a device for each one of net that is not absent. On error nothing is left running.
+func Up(net *intent.Net, o Options) (_ *Lab, err error) {
+	f, err := newFiles(o)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	var entries []entry
+	for i := range net.Devices {
+		dev := &net.Devices[i]
+		if dev.State == intent.Absent {
+			continue
+		}
+		e, err := l.start(dev, f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dev.Name, err)
+		}
+		entries = append(entries, e)
+	}
+	if err := f.writeKnownHosts(entries); err != nil {
+		return nil, err
+	}
+	return l, f.write("inventory.yaml", inventory(entries))
+}
+
+func (l *Lab) start(dev *intent.Device, f *files) (entry, error) {
+	for _, k := range kinds() {
+		if k.os != dev.OS() {
+			continue
+		}
+		b, e, err := k.start(dev, f)
+		if err != nil {
+			return entry{}, err
+		}
+		l.boxes[dev.Name] = b
+		return e, nil
+	}
+	return entry{}, fmt.Errorf("platform %s is not emulated", dev.Platform)
+}
+
+// Box is the emulated device of that name, to look into and to make misbehave; nil when there is none.
+func (l *Lab) Box(name string) Box { return l.boxes[name] }
+
+// Close ends all devices. Their files stay.
+func (l *Lab) Close() error {
+	errs := make(chan error, len(l.boxes))
+	var wg sync.WaitGroup
+	for _, b := range l.boxes {
+		wg.Go(func() { errs <- b.Close() })
+	}
+	wg.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// serial is the serial number that the inventory of the model expects, or one of the lab.
+func serial(dev *intent.Device) string {
+	if dev.Serial != "" {
+		return dev.Serial
+	}
+	return "LAB-" + strings.ToUpper(dev.Name)
+}
+
+func startSONiC(dev *intent.Device, f *files) (Box, entry, error) {
+	var ports []sonic.Port
+	for _, p := range dev.Ports {
+		if p.Iface != "" {
+			ports = append(ports, sonic.Port{Name: p.Iface, Speed: p.Speed, Lanes: dev.Profile.IfaceStep, Cable: p.Cable})
+		}
+	}
+	sku := dev.Profile.HwSKU
+	if sku == "" {
+		sku = "fabricctl-lab"
+	}
+	s, err := sonic.Start(sonic.Options{Config: sonic.Base(dev.Name, sku, ports), User: User, Password: f.password, Log: f.log})
+	if err != nil {
+		return nil, entry{}, err
+	}
+	ca := filepath.Join("ca", dev.Name+".pem")
+	if err := f.write(ca, string(s.CA())); err != nil {
+		return nil, entry{}, errors.Join(err, s.Close())
+	}
+	return s, entry{dev: dev, addr: s.Addr(), ca: ca}, nil
+}
+
+func startEOS(dev *intent.Device, f *files) (Box, entry, error) {
+	var ports []string
+	for _, p := range dev.Ports {
+		if p.Iface != "" {
+			ports = append(ports, p.Iface)
+		}
+	}
+	s, err := eos.New(eos.Options{
+		Hostname: dev.Name, Serial: serial(dev), Ports: ports, TxQueue: dev.Profile.TxQueue, User: User, Password: f.password,
+	})
+	if err != nil {
+		return nil, entry{}, err
+	}
+	addr, err := s.Listen()
+	if err != nil {
+		return nil, entry{}, err
+	}
+	return s, entry{dev: dev, addr: addr, hostKey: s.HostKey(), serial: serial(dev)}, nil
+}
+
+func startHost(dev *intent.Device, f *files) (Box, entry, error) {
+	var links []host.Link
+	var nics []nic
+	for i, p := range dev.Ports {
+		name := p.Iface
+		if name == "" || strings.Contains(name, ":") { // nothing, or a PCI address, says what the kernel calls it
+			name = fmt.Sprintf("rdma%d", i)
+		}
+		links = append(links, host.Link{Name: name, MTU: 1500, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+i)})
+		nics = append(nics, nic{name, p.Peer + ":" + p.PeerPort})
+	}
+	h, err := host.New(host.Options{
+		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password,
+	})
+	if err != nil {
+		return nil, entry{}, err
+	}
+	addr, err := h.Listen()
+	if err != nil {
+		return nil, entry{}, err
+	}
+	return h, entry{dev: dev, addr: addr, hostKey: h.HostKey(), serial: serial(dev), nics: nics}, nil
+}
+
+// newPassword is a password for one lab.
+func newPassword() string {
+	var b [18]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// files is what a lab leaves in its directory.
+type files struct {
+	dir      string
+	password string
+	log      *slog.Logger
+}
+
+func newFiles(o Options) (*files, error) {
+	f := &files{dir: o.Dir, password: newPassword(), log: o.Log}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(filepath.Join(o.Dir, "ca"), 0o700); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	return f, f.write("password", f.password+"\n")
+}
+
+func (f *files) write(name, text string) error {
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,319 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Waves of this version: switches, then hosts, so that a host never sends what the switches do not carry yet.
+const (
+	waveSwitches = 1
+	waveHosts    = 2
+)
+
+// Plan reads the devices of net and says what would bring them to it. A device that cannot be read, or that must not
+// be written, is part of the plan and says why; the error is only that ctx ended. The same devices and the same clock
+// give the same bytes: drift is a Plan that nobody applies.
+func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Plan, error) {
+	p := &Plan{Schema: PlanSchema, Tool: e.Tool, Fabric: net.Fabric, Model: o.Model, Created: e.Now().UTC(), Lab: o.Lab,
+		Adopt: o.Adopt, Devices: make([]DevicePlan, len(net.Devices))}
+	slots := make(chan struct{}, e.parallel())
+	var wg sync.WaitGroup
+	for i, d := range net.Devices {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			p.Devices[i] = e.planDevice(ctx, d, o)
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return p, nil
+}
+
+func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions) DevicePlan {
+	dp := DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
+	dp.Mode, dp.Reason = mode(&d)
+	if dp.Mode == Skipped {
+		return dp
+	}
+	if err := e.read(ctx, d, o, &dp); err != nil {
+		msg := oneLine(err.Error())
+		switch {
+		case errors.Is(err, drivers.ErrIdentity):
+			dp.block("identity", msg)
+		case dp.Mode == Watch:
+			dp.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Info, At: d.Name, Msg: msg})
+		default:
+			dp.Error = msg
+		}
+	}
+	dp.Findings = dp.Findings.Sort()
+	return dp
+}
+
+// mode says what a plan does with a device, and why if it is not to write.
+func mode(d *intent.Device) (Mode, string) {
+	switch d.State {
+	case intent.Planned, intent.Absent:
+		return Skipped, d.State.String()
+	case intent.Maintenance:
+		return Watch, d.State.String()
+	}
+	owned := d.Manage.Owned()
+	for i := range d.Ports {
+		if d.Ports[i].State == intent.Active {
+			owned |= d.Ports[i].Manage.Owned()
+		}
+	}
+	if owned == 0 {
+		return Watch, "nothing is owned"
+	}
+	return Write, ""
+}
+
+func (dp *DevicePlan) block(rule, msg string) {
+	dp.Blocked = true
+	dp.Findings.Add(diag.Finding{Rule: rule, Severity: diag.Error, At: dp.Name, Msg: msg})
+}
+
+// read is the pass over one device: facts, identity, owners, configuration, adoption, and the difference.
+func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *DevicePlan) error {
+	dialect := e.Dialect(dp.OS)
+	if dialect == nil {
+		return fmt.Errorf("%s: no dialect is called %q", d.Name, dp.OS)
+	}
+	dev, err := e.Open(ctx, d.Name)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer dev.Close()
+	f, caps, err := dev.Facts(ctx)
+	if err != nil {
+		return fmt.Errorf("facts: %w", err)
+	}
+	dp.Facts, dp.Caps = f, caps
+	if err := identify(&d, f); err != nil {
+		return err
+	}
+	live, err := dev.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	d = d.Bind(f.Aliases)
+	dp.Findings.Add(observed(dialect, &d, f, live, dp.Mode)...)
+	if dp.Mode == Watch {
+		return nil
+	}
+	if o.Adopt {
+		names, finds := render.Adopt(dialect, d, f, live)
+		dp.Findings.Add(finds...)
+		if len(names) > 0 {
+			dp.Adopted, f.Names = names, names
+		}
+	}
+	dp.steps(dialect, d, f, live)
+	if len(dp.Steps) == 0 {
+		return nil
+	}
+	if len(f.Owners) > 0 {
+		dp.refuse("owner", "somebody else configures it: "+strings.Join(f.Owners, "; "))
+	}
+	return dp.unsaved(ctx, dev)
+}
+
+// refuse blocks a device that would otherwise have been written.
+func (dp *DevicePlan) refuse(rule, msg string) {
+	dp.block(rule, msg)
+	dp.Steps = nil
+}
+
+// unsaved warns when saving would also save somebody else's changes.
+func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
+	saver, ok := dev.(drivers.Saver)
+	if !ok || len(dp.Steps) == 0 {
+		return nil
+	}
+	saved, err := saver.Saved(ctx)
+	if err != nil {
+		return fmt.Errorf("saved: %w", err)
+	}
+	if !saved {
+		dp.Findings.Add(diag.Finding{Rule: "unsaved", Severity: diag.Warning, At: dp.Name,
+			Msg: "the running configuration differs from startup already; saving after apply saves that too"})
+	}
+	return nil
+}
+
+// steps computes the ordered transactions of a device, their undo and what they risk.
+func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) {
+	own := dialect.Owns(d, f)
+	want, finds := dialect.Render(d, f)
+	dp.Findings.Add(finds...)
+	j := judge{d: dialect, f: f, own: own}
+	owned := live.Filter(own)
+	dp.Live = j.fingerprint(owned)
+	cs := render.Diff(dialect, f, owned, want.Filter(own))
+	for _, c := range cs {
+		switch c.Op {
+		case render.Add:
+			dp.Ops.Add++
+		case render.Modify:
+			dp.Ops.Set++
+		case render.Remove:
+			dp.Ops.Remove++
+		}
+	}
+	if len(cs) == 0 {
+		return
+	}
+	dp.Risks = dialect.Risk(live, cs, f)
+	dp.Behaviour = behaviourOf(dialect, &d, f, live, cs)
+	d.Origins = nil
+	dp.Intent = &d
+	phases := render.Phases(dialect, cs)
+	at, print := owned, dp.Live
+	for i, phase := range phases {
+		s := Step{Device: d.Name, Changes: phase, Undo: render.Undo(phase), Before: print, Wave: waveSwitches, Why: why(i, len(phases), phase)}
+		if d.Host {
+			s.Wave = waveHosts
+		}
+		at = render.Apply(at, phase)
+		print = j.fingerprint(at)
+		s.After = print
+		dp.Steps = append(dp.Steps, s)
+	}
+	if finds.HasErrors() {
+		dp.Blocked, dp.Steps = true, nil
+	}
+	for _, msg := range collisions(dialect, &d, own, live, cs) {
+		dp.refuse("name-collision", msg)
+	}
+	for _, r := range dp.Risks {
+		if r.Class == render.Refused {
+			dp.refuse("refused-by-device", r.Why)
+		}
+	}
+}
+
+// why says what makes a step one of several.
+func why(i, n int, cs []render.Change) string {
+	switch {
+	case n == 1:
+		return "one transaction"
+	case cs[0].Op == render.Remove && cs[len(cs)-1].Op == render.Remove:
+		return fmt.Sprintf("transaction %d of %d: removals that must be gone first", i+1, n)
+	}
+	return fmt.Sprintf("transaction %d of %d: one transaction cannot hold a safe order", i+1, n)
+}
+
+// collisions are shared objects that carry our name, that the changes touch, and that somebody else's configuration
+// uses: another tool, or another model.
+func collisions(dialect *render.Dialect, d *intent.Device, own func(render.Key) bool, live render.Config, cs []render.Change) []string {
+	users := map[render.Key]render.Key{} // object of ours to a stranger that uses it
+	for _, s := range live {
+		if own(s.Key) || modelled(d, s.Key) {
+			continue
+		}
+		for _, r := range dialect.Refs(s.Key, s.Value) {
+			if _, ok := users[r]; !ok && own(r) {
+				users[r] = s.Key
+			}
+		}
+	}
+	var out []string
+	said := map[render.Key]bool{}
+	for _, c := range cs {
+		for r, by := range users {
+			if said[r] || !within(r, c.Key) || !holds(live, r) {
+				continue
+			}
+			said[r] = true
+			out = append(out, fmt.Sprintf("%s has our name and would change, but %s, which the model does not know, uses it", r, by))
+		}
+	}
+	return out
+}
+
+// modelled reports whether k is about a port of the model that is not active: its bindings are ours, although nothing
+// is written to them now.
+func modelled(d *intent.Device, k render.Key) bool {
+	words := strings.FieldsFunc(k.Scope+" "+k.Object, func(r rune) bool { return strings.ContainsRune(" |>,", r) })
+	for _, w := range words {
+		if p := d.Port(w); p != nil && p.Iface == w && p.State != intent.Active {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether k is a part of object.
+func within(object, k render.Key) bool {
+	return k.Whole() == object || k.Scope == object.Object || strings.HasPrefix(k.Scope, object.Object+">")
+}
+
+func holds(live render.Config, object render.Key) bool {
+	for _, s := range live {
+		if within(object, s.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// observed compares the behaviour of what is not owned with the model: shown, never planned.
+func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live render.Config, m Mode) diag.List {
+	lifted, l := dialect.Lift(live, f)
+	for i := range l {
+		l[i].Severity = min(l[i].Severity, diag.Warning) // what is on a device does not block its own repair
+		l[i].At = cmp.Or(l[i].At, d.Name)
+	}
+	for i := range d.Ports {
+		p := &d.Ports[i]
+		if p.Iface == "" || p.State == intent.Planned || p.State == intent.Absent {
+			continue
+		}
+		at := d.Name + ":" + p.Iface
+		is, ok := lifted[p.Iface]
+		if !ok {
+			l.Add(diag.Finding{Rule: "no-such-port", Severity: diag.Warning, At: at, Msg: "the device does not show port " + p.Iface + " (" + p.Name + " in the model)"})
+			continue
+		}
+		want := d.PolicyOf(p)
+		for a := range intent.NumAreas {
+			s := intent.AreaSet(a)
+			if p.Manage[a] == intent.Ignore || p.Manage[a] == intent.Own && m == Write && p.State == intent.Active {
+				continue
+			}
+			if s &= want.Known & is.Known; is.Only(s) != want.Only(s) {
+				l.Add(diag.Finding{Rule: "observed-drift", Severity: diag.Info, At: at, Msg: differs(a, &is, want)})
+			}
+		}
+	}
+	return l
+}
+
+// differs says in domain words what an area holds and what the model asks for.
+func differs(a intent.Area, is, want *intent.Policy) string {
+	switch a {
+	case intent.AreaMTU:
+		return fmt.Sprintf("mtu is %d bytes, the model asks for %d", is.MTU, want.MTU)
+	case intent.AreaPFC:
+		return fmt.Sprintf("lossless priorities are %v, the model asks for %v", is.Lossless(), want.Lossless())
+	}
+	return a.String() + " is not as the model asks for; it is observed, not written"
+}

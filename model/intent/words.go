@@ -1,0 +1,233 @@
+package intent
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Value is one value of a policy in words. Label is for people ("priority 3 kmin"), Field finds its origin.
+type Value struct {
+	Field    Field  `json:"field"`
+	Label    string `json:"name"`
+	Text     string `json:"value"`
+	Priority int    `json:"priority"` // the priority that it is about, or -1
+}
+
+// Difference is one value that two policies do not share. A value that one side does not know is not compared.
+type Difference struct {
+	Field  Field  `json:"field"`
+	Label  string `json:"name"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// none is how an absent value reads.
+const none = "none"
+
+// Values lists what p says, in the order in which people read it: only known areas, and only priorities that are
+// used, lossless or marked. Code points are in one value per traffic class, as ranges.
+func Values(p *Policy) []Value {
+	var vs []Value
+	add := func(f Field, label, text string, priority int) { vs = append(vs, Value{f, label, text, priority}) }
+	if p.Known.Has(AreaMTU) {
+		add("mtu", "mtu", p.MTU.String(), -1)
+	}
+	if p.Known.Has(AreaMaps) {
+		add("trust", "trust", p.Trust.String(), -1)
+		for tc := range 256 {
+			if at := codePoints(p, uint8(tc)); len(at) > 0 {
+				add(Field("dscp."+strconv.Itoa(at[0])), "dscp of "+class(uint8(tc)), Ranges(at), tc)
+			}
+		}
+	}
+	for i := range p.Queues {
+		for _, v := range queueValues(p, i) {
+			if v.Text != none {
+				vs = append(vs, v)
+			}
+		}
+	}
+	return append(vs, deviceValues(p)...)
+}
+
+// unknown is how a value reads that its source does not speak about.
+const unknown = "not known"
+
+// Differences lists what changes from a to b in the areas that b knows, with code points grouped into ranges. What a
+// does not know is "not known" before, which is not "none".
+func Differences(a, b *Policy) []Difference {
+	both := a.Known & b.Known
+	x, y := a.Only(both), b.Only(both)
+	var ds []Difference
+	add := func(f Field, label, before, after string) {
+		if before != after {
+			ds = append(ds, Difference{f, label, before, after})
+		}
+	}
+	if both.Has(AreaMTU) {
+		add("mtu", "mtu", x.MTU.String(), y.MTU.String())
+	}
+	if both.Has(AreaMaps) {
+		add("trust", "trust", x.Trust.String(), y.Trust.String())
+		ds = append(ds, dscpDifferences(&x, &y)...)
+	}
+	for i := range x.Queues {
+		before, after := queueValues(&x, i), queueValues(&y, i)
+		for j := range before {
+			add(before[j].Field, before[j].Label, before[j].Text, after[j].Text)
+		}
+	}
+	was, is := map[Field]string{}, map[Field]bool{}
+	for _, v := range deviceValues(&x) {
+		was[v.Field] = v.Text
+	}
+	for _, v := range deviceValues(&y) {
+		is[v.Field] = true
+		add(v.Field, v.Label, or(was[v.Field]), v.Text)
+	}
+	for _, v := range deviceValues(&x) {
+		if !is[v.Field] {
+			add(v.Field, v.Label, v.Text, none)
+		}
+	}
+	news := b.Only(b.Known &^ a.Known)
+	for _, v := range Values(&news) {
+		add(v.Field, v.Label, unknown, v.Text)
+	}
+	return ds
+}
+
+func or(s string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}
+
+// queueValues is a fixed number of values for priority i, so that two policies compare line by line.
+func queueValues(p *Policy, i int) []Value {
+	q, n := p.Queues[i], strconv.Itoa(i)
+	v := func(field, label, text string) Value {
+		return Value{Field(field), "priority " + n + " " + label, text, i}
+	}
+	scheduling, marking := none, [3]string{none, none, none}
+	switch {
+	case q.Strict:
+		scheduling = "strict"
+	case q.Weight > 0:
+		scheduling = "weight " + strconv.Itoa(int(q.Weight))
+	}
+	if q.ECN.On {
+		marking = [3]string{q.ECN.Kmin.String(), q.ECN.Kmax.String(), q.ECN.Pmax.String()}
+	}
+	chain := none
+	if p.Known.Has(AreaMaps) && (q.Used || q.Lossless) {
+		chain = fmt.Sprintf("queue %s, priority group %s, paused queue %s", index(p.TCQueue[i]), index(p.TCPG[i]), index(p.PFCQueue[i]))
+	}
+	return []Value{
+		v("lossless."+n, "pfc", onOff(q.Lossless)),
+		v("ecn."+n+".kmin", "kmin", marking[0]),
+		v("ecn."+n+".kmax", "kmax", marking[1]),
+		v("ecn."+n+".pmax", "pmax", marking[2]),
+		v("ecn."+n+".drop", "wred drop", onOff(q.Drop)),
+		v("weight."+n, "scheduling", scheduling),
+		v("class."+n, "path", chain),
+	}
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return none
+}
+
+func index(n uint8) string {
+	if n == Unmapped {
+		return none
+	}
+	return strconv.Itoa(int(n))
+}
+
+func class(tc uint8) string {
+	if tc == Unmapped {
+		return "no class"
+	}
+	return "priority " + strconv.Itoa(int(tc))
+}
+
+// deviceValues are the values that do not belong to a priority.
+func deviceValues(p *Policy) []Value {
+	var vs []Value
+	if w := p.Watchdog; w.On {
+		ms := func(n int32) string { return strconv.Itoa(int(n)) + "ms" }
+		vs = append(vs,
+			Value{"watchdog.detect", "watchdog detect", ms(w.Detect), -1},
+			Value{"watchdog.restore", "watchdog restore", ms(w.Restore), -1},
+			Value{"watchdog.poll", "watchdog poll", ms(w.Poll), -1},
+			Value{"watchdog.action", "watchdog action", w.Action.String(), -1})
+	}
+	if n := p.NCCL; n.On {
+		vs = append(vs, Value{"nccl.traffic_class", "nccl traffic class", strconv.Itoa(int(n.TrafficClass)), -1})
+		if n.Timeout > 0 {
+			vs = append(vs, Value{"nccl.timeout", "nccl timeout", strconv.Itoa(int(n.Timeout)), -1})
+		}
+		if n.RetryCount > 0 {
+			vs = append(vs, Value{"nccl.retry_count", "nccl retry count", strconv.Itoa(int(n.RetryCount)), -1})
+		}
+	}
+	return vs
+}
+
+func codePoints(p *Policy, tc uint8) []int {
+	var at []int
+	for d, c := range p.DSCP {
+		if c == tc {
+			at = append(at, d)
+		}
+	}
+	return at
+}
+
+func dscpDifferences(x, y *Policy) []Difference {
+	type move struct{ before, after uint8 }
+	moved := map[move][]int{}
+	var order []move
+	for d := range x.DSCP {
+		m := move{x.DSCP[d], y.DSCP[d]}
+		if m.before == m.after {
+			continue
+		}
+		if moved[m] == nil {
+			order = append(order, m)
+		}
+		moved[m] = append(moved[m], d)
+	}
+	ds := make([]Difference, 0, len(order))
+	for _, m := range order {
+		at := moved[m]
+		ds = append(ds, Difference{Field("dscp." + strconv.Itoa(at[0])), "dscp " + Ranges(at), class(m.before), class(m.after)})
+	}
+	return ds
+}
+
+// Ranges writes ascending numbers as "0-7,26,48-63".
+func Ranges(ns []int) string {
+	var b strings.Builder
+	for i := 0; i < len(ns); {
+		j := i
+		for j+1 < len(ns) && ns[j+1] == ns[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(ns[i]))
+		if j > i {
+			b.WriteString("-" + strconv.Itoa(ns[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
