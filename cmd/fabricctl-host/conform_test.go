@@ -76,11 +76,14 @@ func TestConform(t *testing.T) {
 		k := &kernel{links: []netlink.Link{{Index: 1, Name: "eth0", MTU: 1500, Min: 68, Max: 9978}, {Index: 2, Name: "eth1", MTU: 9000, Min: 68, Max: 9978}}}
 		root := t.TempDir()
 		file := filepath.Join(root, "etc/nccl.conf")
-		put := func(text string) {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		write := func(path, text string) {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 				t.Error(err)
 			}
 		}
+		write(filepath.Join(root, "proc/sys/kernel/hostname"), "gpu-17\n")
+		write(filepath.Join(root, "proc/sys/kernel/osrelease"), "6.12.0\n")
+		put := func(text string) { write(file, text) }
 		put("# theirs\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n")
 		var was os.FileInfo
 		rewrites := 0
