@@ -1,0 +1,220 @@
+package lint_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+	"pgregory.net/rapid"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// given is an example of the table of invariants; each entry uses its own fields.
+type given struct {
+	Kmin, Kmax int64
+	Pmax       float64
+	A, B       []int
+	Lossless   []int
+	ECN        []int
+	Entries    int
+	Same       bool
+	Hosts      []int64
+	Switches   []int64
+}
+
+// net is a fabric with what the example says.
+func (g given) net(rule string) *intent.Net {
+	n := clos(1, 2, 1)
+	all := func(f func(*intent.Policy)) {
+		for _, d := range []string{"leaf1", "leaf2", "spine1"} {
+			edit(n, d, "", f)
+		}
+	}
+	pause := func(ps []int) func(*intent.Policy) {
+		return func(p *intent.Policy) {
+			for i := range p.Queues {
+				p.Queues[i].Lossless = false
+			}
+			for _, i := range ps {
+				p.Queues[i].Lossless = true
+				p.Queues[i].ECN = switchPolicy().Queues[3].ECN
+			}
+		}
+	}
+	switch rule {
+	case "ecn-order":
+		all(func(p *intent.Policy) {
+			p.Queues[3].ECN = intent.ECN{On: true, Kmin: units.Bytes(g.Kmin), Kmax: units.Bytes(g.Kmax), Pmax: units.Percent(g.Pmax * float64(100*units.OnePercent))}
+		})
+	case "pfc-symmetry":
+		all(pause(g.A))
+		edit(n, "spine1", "", pause(g.B))
+	case "ecn-on-lossless":
+		all(pause(g.Lossless))
+		all(func(p *intent.Policy) {
+			for i := range p.Queues {
+				p.Queues[i].ECN = intent.ECN{}
+			}
+			for _, i := range g.ECN {
+				p.Queues[i].ECN = switchPolicy().Queues[3].ECN
+			}
+		})
+	case "dscp-total":
+		all(func(p *intent.Policy) {
+			for d := g.Entries; d < 64; d++ {
+				p.DSCP[d] = intent.Unmapped
+			}
+		})
+		if !g.Same {
+			edit(n, "leaf2", "", func(p *intent.Policy) { p.DSCP[26] = 0 })
+		}
+	case "mtu-path":
+		for i, d := range []string{"leaf1", "leaf2", "spine1"} {
+			edit(n, d, "", func(p *intent.Policy) { p.MTU = units.Bytes(g.Switches[i]) })
+		}
+		for i, d := range []string{"host1", "host2"} {
+			edit(n, d, "", func(p *intent.Policy) { p.MTU = units.Bytes(g.Hosts[i]) })
+		}
+	}
+	return n
+}
+
+// The table's valid examples pass and its violating ones fail, with its severity.
+func TestReferenceInvariants(t *testing.T) {
+	b, err := os.ReadFile("testdata/invariants.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table struct {
+		Invariants []struct {
+			ID        string
+			Severity  diag.Severity
+			Valid     given `yaml:"valid_example"`
+			Violating given `yaml:"violating_example"`
+		}
+	}
+	if err := yaml.Unmarshal(b, &table); err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Invariants) != len(lint.Rules()) {
+		t.Errorf("%d invariants for %d rules", len(table.Invariants), len(lint.Rules()))
+	}
+	for _, inv := range table.Invariants {
+		id := strings.ToLower(inv.ID)
+		if got := lint.Check(inv.Valid.net(id), nil); len(got) > 0 {
+			t.Errorf("%s: the valid example gives %q", id, texts(got))
+		}
+		got := lint.Check(inv.Violating.net(id), nil)
+		if len(got) == 0 {
+			t.Errorf("%s: the violating example passes", id)
+		}
+		for _, f := range got {
+			if f.Rule != id || f.Severity != inv.Severity {
+				t.Errorf("%s: the violating example gives %s", id, f)
+			}
+		}
+	}
+}
+
+// The examples that we ship are free of findings.
+func TestShippedExamples(t *testing.T) {
+	for _, dir := range []string{"small", "mixed"} {
+		f, l := model.Load(os.DirFS("../../examples"), dir)
+		sound(t, l)
+		n, l := intent.Resolve(f)
+		sound(t, l)
+		if got := lint.Check(n, f); len(got) > 0 {
+			t.Errorf("examples/%s: %q", dir, texts(got))
+		}
+	}
+}
+
+// broken says of each rule, by looking at every port and every pair, whether n breaks it.
+func broken(n *intent.Net) map[string]bool {
+	b := map[string]bool{}
+	var hosts, switches []*intent.Policy
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		for j := range d.Ports {
+			p := d.PolicyOf(&d.Ports[j])
+			if d.Host {
+				hosts = append(hosts, p)
+				continue
+			}
+			switches = append(switches, p)
+			peer := n.Device(d.Ports[j].Peer)
+			for q := range p.Queues {
+				e := p.Queues[q].ECN
+				b["ecn-order"] = b["ecn-order"] || e.On && (e.Kmin <= 0 || e.Kmax < e.Kmin || e.Pmax <= 0 || e.Pmax > 100*units.OnePercent)
+				b["ecn-on-lossless"] = b["ecn-on-lossless"] || p.Queues[q].Lossless && !e.On
+				b["pfc-symmetry"] = b["pfc-symmetry"] || !peer.Host &&
+					p.Queues[q].Lossless != peer.PolicyOf(peer.Port(d.Ports[j].PeerPort)).Queues[q].Lossless
+			}
+			for _, to := range p.DSCP {
+				b["dscp-total"] = b["dscp-total"] || to == intent.Unmapped
+			}
+		}
+	}
+	for _, s := range switches {
+		b["dscp-total"] = b["dscp-total"] || s.DSCP != switches[0].DSCP
+		b["mtu-path"] = b["mtu-path"] || s.MTU != switches[0].MTU || s.MTU < hosts[0].MTU+22
+	}
+	for _, h := range hosts {
+		b["mtu-path"] = b["mtu-path"] || h.MTU != hosts[0].MTU
+	}
+	return b
+}
+
+// On any fabric, a rule reports exactly when a port by port look finds it broken; and what it reports is fit to print.
+func TestRulesAgreeWithPlainLook(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := clos(2, 3, 2)
+		for range rapid.IntRange(0, 4).Draw(t, "edits") {
+			d := &n.Devices[rapid.IntRange(0, len(n.Devices)-1).Draw(t, "device")]
+			port := ""
+			if rapid.Bool().Draw(t, "one port") {
+				port = d.Ports[rapid.IntRange(0, len(d.Ports)-1).Draw(t, "port")].Name
+			}
+			edit(n, d.Name, port, drawEdit(t))
+		}
+		want, got := broken(n), map[string]bool{}
+		for _, f := range lint.Check(n, nil) {
+			got[f.Rule] = true
+			if f.Msg == "" || f.Hint == "" || f.At == "" || f.Severity != diag.Error {
+				t.Errorf("incomplete finding: %+v", f)
+			}
+		}
+		for _, r := range lint.Rules() {
+			if want[r.ID] != got[r.ID] {
+				t.Errorf("%s: reported %v, broken %v", r.ID, got[r.ID], want[r.ID])
+			}
+		}
+	})
+}
+
+func drawEdit(t *rapid.T) func(*intent.Policy) {
+	q := rapid.IntRange(0, 7).Draw(t, "priority")
+	dscp := rapid.IntRange(0, 63).Draw(t, "dscp")
+	size := units.Bytes(rapid.SampledFrom([]int64{0, 1500, 8978, 9000, 9022, 9216, 800_000}).Draw(t, "size"))
+	switch rapid.IntRange(0, 5).Draw(t, "what") {
+	case 0:
+		return func(p *intent.Policy) { p.MTU = size }
+	case 1:
+		to := rapid.SampledFrom([]uint8{0, 3, intent.Unmapped}).Draw(t, "to")
+		return func(p *intent.Policy) { p.DSCP[dscp] = to }
+	case 2:
+		return func(p *intent.Policy) { p.Queues[q].Lossless = !p.Queues[q].Lossless }
+	case 3:
+		return func(p *intent.Policy) { p.Queues[q].ECN.On = !p.Queues[q].ECN.On }
+	case 4:
+		return func(p *intent.Policy) { p.Queues[q].ECN.Kmin = size }
+	}
+	pmax := units.Percent(rapid.SampledFrom([]int64{0, 1, 1_000_000, 1_000_001}).Draw(t, "pmax"))
+	return func(p *intent.Policy) { p.Queues[q].ECN.Pmax = pmax }
+}
