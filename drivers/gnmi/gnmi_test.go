@@ -1,0 +1,311 @@
+package gnmi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/gnmi"
+	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
+	"github.com/fabricctl/fabricctl/drivers/secret"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+const canary = "CANARY-pass"
+
+// launch starts an emulated switch with four ports, a queue and a WRED profile.
+func launch(t *testing.T, o sonic.Options) *sonic.Switch {
+	t.Helper()
+	if o.Config == nil {
+		o.Config = sonic.Base("leaf1", "ACS-SN5600", sonic.Ports(4, 8, 400e9, 40000))
+		o.Config.Set("SCHEDULER", "scheduler.0", "type", "DWRR")
+		o.Config.Set("SCHEDULER", "scheduler.0", "weight", "14")
+		o.Config.Set("WRED_PROFILE", "P", "ecn", "ecn_all")
+		o.Config.Set("WRED_PROFILE", "P", "green_min_threshold", "1000000")
+		o.Config.Set("WRED_PROFILE", "P", "green_max_threshold", "2000000")
+		o.Config.Set("QUEUE", "Ethernet0|3", "scheduler", "scheduler.0")
+		o.Config.Set("QUEUE", "Ethernet0|3", "wred_profile", "P")
+		o.Config.Set("PORT_QOS_MAP", "Ethernet0", "pfc_enable", "3,4")
+	}
+	o.User, o.Password = "admin", canary
+	s, err := sonic.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func config(s *sonic.Switch) gnmi.Config {
+	return gnmi.Config{Name: "leaf1", Address: s.Addr(), Username: "admin", Password: secret.New(canary), TLS: gnmi.TLS{CA: s.CA()}}
+}
+
+// patience is a safety net, never waited for.
+func patience(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func open(t *testing.T, c gnmi.Config) *gnmi.Device {
+	t.Helper()
+	d, err := gnmi.Dial(patience(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func read(t *testing.T, d drivers.Reader) render.Config {
+	t.Helper()
+	c, err := d.Read(patience(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func change(table, row, field string, before, after *string) render.Change {
+	c := render.Change{Op: render.Modify, Key: render.Key{Scope: table, Object: row, Field: field}, Before: before, After: after}
+	switch {
+	case before == nil:
+		c.Op = render.Add
+	case after == nil:
+		c.Op = render.Remove
+	}
+	return c
+}
+
+func p(s string) *string { return &s }
+
+// says checks an error: its kind, its words, the device's name, and no password.
+func says(t *testing.T, err, is error, parts ...string) {
+	t.Helper()
+	if err == nil || is != nil && !errors.Is(err, is) {
+		t.Fatalf("got %v, want %v", err, is)
+	}
+	for _, part := range append(parts, "leaf1") {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	if strings.Contains(err.Error(), canary) {
+		t.Errorf("password in %q", err)
+	}
+}
+
+func TestDial(t *testing.T) {
+	s := launch(t, sonic.Options{})
+	plaintext := launch(t, sonic.Options{Plaintext: true})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := l.Addr().String()
+	_ = l.Close()
+	for _, x := range []struct {
+		name  string
+		on    *sonic.Switch
+		cert  sonic.Certificate
+		edit  func(*gnmi.Config)
+		is    error
+		parts []string
+		login int // attempts seen
+	}{
+		{name: "good", on: s, login: 1},
+		{name: "wrong password", on: s, edit: func(c *gnmi.Config) { c.Password = secret.New(canary + "-wrong") }, is: gnmi.ErrAuth, parts: []string{`login refused for user "admin": Unauthenticated`}, login: 1},
+		{name: "no user", on: s, edit: func(c *gnmi.Config) { c.Username = "" }, is: gnmi.ErrAuth, parts: []string{"No Username Provided"}},
+		{name: "unknown authority", on: s, cert: sonic.Stranger, parts: []string{"connection failed", "signed by unknown authority"}},
+		{name: "expired", on: s, cert: sonic.Expired, parts: []string{"expired"}},
+		{name: "other name", on: s, cert: sonic.WrongName, parts: []string{"cannot validate certificate for 127.0.0.1"}},
+		{name: "system authorities", on: s, edit: func(c *gnmi.Config) { c.TLS.CA = nil }, parts: []string{"signed by unknown authority"}},
+		{name: "server name", on: s, edit: func(c *gnmi.Config) { c.TLS.ServerName = "localhost" }, login: 1},
+		{name: "other server name", on: s, edit: func(c *gnmi.Config) { c.TLS.ServerName = "leaf2" }, parts: []string{"valid for localhost, not leaf2"}},
+		{name: "CA is no PEM", on: s, edit: func(c *gnmi.Config) { c.TLS.CA = []byte("x") }, parts: []string{"tls.ca has no certificate"}},
+		{name: "key is no PEM", on: s, edit: func(c *gnmi.Config) { c.TLS.Key = secret.New(canary) }, parts: []string{"tls.cert and tls.key are not"}},
+		{name: "closed port", on: s, edit: func(c *gnmi.Config) { c.Address = closed }, parts: []string{"dial " + closed, "connection refused"}},
+		{name: "no port", on: s, edit: func(c *gnmi.Config) { c.Address = "10.0.0.1" }, parts: []string{`"10.0.0.1" is not host:port`}},
+		{name: "two addresses", on: s, edit: func(c *gnmi.Config) { c.Address = "10.0.0.1:1,10.0.0.2:1" }, parts: []string{"is not host:port"}},
+		{name: "plaintext server, TLS asked", on: plaintext, edit: func(c *gnmi.Config) { c.TLS.CA = s.CA() }, parts: []string{"first record does not look like a TLS handshake"}},
+		{name: "TLS server, plaintext asked", on: s, edit: func(c *gnmi.Config) { c.Insecure = true }, parts: []string{"connection failed"}},
+		{name: "plaintext", on: plaintext, edit: func(c *gnmi.Config) { c.Insecure = true }, login: 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			x.on.Fault(sonic.Faults{Certificate: x.cert})
+			c := config(x.on)
+			if x.edit != nil {
+				x.edit(&c)
+			}
+			before := x.on.Stats()
+			d, err := gnmi.Dial(patience(t), c)
+			if n := x.on.Stats().Logins - before.Logins; n != x.login {
+				t.Errorf("%d logins seen, want %d", n, x.login)
+			}
+			if x.parts == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = d.Close()
+				return
+			}
+			says(t, err, x.is, x.parts...)
+		})
+	}
+}
+
+func TestInsecureWarns(t *testing.T) {
+	s := launch(t, sonic.Options{Plaintext: true})
+	var log bytes.Buffer
+	c := config(s)
+	c.Insecure, c.Log = true, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	d := open(t, c)
+	read(t, d)
+	if err := d.Commit(patience(t), "tx", []render.Change{change("SCHEDULER", "scheduler.0", "weight", p("14"), p("20"))}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "level=WARN msg=\"gNMI without TLS (insecure: true)\" device=leaf1") || strings.Contains(log.String(), canary) {
+		t.Error(log.String())
+	}
+	if text := fmt.Sprintf("%v %+v %#v", c, c, d); strings.Contains(text, canary) {
+		t.Error("the password prints with the configuration")
+	}
+}
+
+func TestFacts(t *testing.T) {
+	s := launch(t, sonic.Options{})
+	got, caps, err := open(t, config(s)).Facts(patience(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := render.Facts{
+		Hostname: "leaf1", Model: "ACS-SN5600",
+		Aliases: map[string]string{"etp1": "Ethernet0", "etp2": "Ethernet8", "etp3": "Ethernet16", "etp4": "Ethernet24"},
+		Notes:   []string{"serial number and image version cannot be read from CONFIG_DB", "the schema of CONFIG_DB is version_202411_01"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if caps != (drivers.Caps{Atomic: true, PersistsOnCommit: true}) {
+		t.Errorf("%+v", caps)
+	}
+	s.Edit(func(db sonic.DB) { clear(db) })
+	if got, _, err := open(t, config(s)).Facts(patience(t)); err != nil || got.Hostname != "" || got.Model != "" {
+		t.Error(got, err)
+	}
+}
+
+func TestMultiASIC(t *testing.T) {
+	s := launch(t, sonic.Options{ASICs: 2})
+	d := open(t, config(s))
+	_, err := d.Read(patience(t))
+	says(t, err, gnmi.ErrMultiASIC, "asic0")
+	_, _, err = d.Facts(patience(t))
+	says(t, err, gnmi.ErrMultiASIC)
+	says(t, d.Commit(patience(t), "tx", []render.Change{change("SCHEDULER", "s", "weight", nil, p("1"))}, 0), gnmi.ErrMultiASIC)
+	if s.Stats().Sets != 0 {
+		t.Error("a multi-ASIC switch was written to")
+	}
+}
+
+// A large ConfigDB is far above gRPC's default limit of 4 MiB.
+func TestLargeDatabase(t *testing.T) {
+	const rows = 60000
+	config := sonic.Base("leaf1", "ACS-SN5600", sonic.Ports(1, 8, 400e9, 0))
+	for i := range rows {
+		config.Set("ACL_RULE", fmt.Sprintf("TABLE|RULE_%d", i), "PRIORITY", fmt.Sprint(i))
+		config.Set("ACL_RULE", fmt.Sprintf("TABLE|RULE_%d", i), "SRC_IP", "10.0.0.0/8")
+		config.Set("ACL_RULE", fmt.Sprintf("TABLE|RULE_%d", i), "PACKET_ACTION", "FORWARD")
+	}
+	if n := len(config.JSON()); n < 5<<20 {
+		t.Fatalf("the database has %d bytes only", n)
+	}
+	s, err := sonic.Start(sonic.Options{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	c := gnmi.Config{Name: "leaf1", Address: s.Addr(), TLS: gnmi.TLS{CA: s.CA()}}
+	if got := read(t, open(t, c)); len(got) < 3*rows {
+		t.Errorf("%d settings", len(got))
+	}
+}
+
+// The server hangs up on idle connections; reading dials again by itself.
+func TestIdle(t *testing.T) {
+	s := launch(t, sonic.Options{Idle: 20 * time.Millisecond})
+	d := open(t, config(s))
+	for range 3 {
+		for end := time.Now().Add(10 * time.Second); s.Stats().Open > 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // until the server has hung up
+		}
+		read(t, d)
+	}
+	if n := s.Stats().Dials; n != 4 {
+		t.Errorf("%d dials, want 4", n)
+	}
+	s.Reboot() // drops the connection without a word
+	for end := time.Now().Add(10 * time.Second); s.Stats().Open > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	read(t, d)
+}
+
+// Something that is not a ConfigDB is refused by name, not read as less.
+func TestUnreadable(t *testing.T) {
+	s := launch(t, sonic.Options{})
+	s.Edit(func(db sonic.DB) { db["T"] = map[string]map[string]any{"r": {"": "x"}} })
+	_, err := open(t, config(s)).Read(patience(t))
+	says(t, err, nil, "gnmi get CONFIG_DB", "T|r")
+}
+
+// The end of the context is honoured in every call, and says what was awaited.
+func TestContext(t *testing.T) {
+	s := launch(t, sonic.Options{})
+	d := open(t, config(s))
+	read(t, d)
+	s.Fault(sonic.Faults{Slow: time.Hour})
+	for name, call := range map[string]func(context.Context) error{
+		"dial": func(ctx context.Context) error {
+			_, err := gnmi.Dial(ctx, config(s))
+			return err
+		},
+		"read": func(ctx context.Context) error {
+			_, err := d.Read(ctx)
+			return err
+		},
+		"commit": func(ctx context.Context) error {
+			return d.Commit(ctx, "tx", []render.Change{change("SCHEDULER", "scheduler.0", "weight", p("14"), p("20"))}, 0)
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		begin := time.Now()
+		err := call(ctx)
+		cancel()
+		says(t, err, context.DeadlineExceeded, "waiting for the answer")
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("%s took %s", name, took)
+		}
+	}
+	// A TCP peer that never answers the handshake.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	mute := config(s)
+	mute.Address = l.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	_, err = gnmi.Dial(ctx, mute)
+	says(t, err, context.DeadlineExceeded, "dial "+mute.Address)
+}
