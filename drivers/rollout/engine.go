@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -25,7 +26,7 @@ type Engine struct {
 	Parallel int                                                              // devices at a time; 0 means 8
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
 	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
-	Grace    time.Duration                                                    // for reading and restoring a device after an error or an interruption; 0 means 2 minutes
+	Grace    time.Duration                                                    // for reading and restoring one device after an error or an interruption; 0 means 12 minutes
 	LeaseTTL time.Duration                                                    // must be longer than the longest transaction; 0 means 15 minutes
 }
 
@@ -64,4 +65,31 @@ type Event struct {
 	Changes int // changes of the step
 	Outcome Outcome
 	Message string
+}
+
+func (e *Engine) parallel() int { return max(cmp.Or(e.Parallel, 8), 1) }
+
+func (e *Engine) confirmWindow() time.Duration { return cmp.Or(e.Within, 5*time.Minute) }
+func (e *Engine) grace() time.Duration         { return cmp.Or(e.Grace, 12*time.Minute) }
+func (e *Engine) leaseTTL() time.Duration      { return cmp.Or(e.LeaseTTL, 15*time.Minute) }
+
+func (e *Engine) log() *slog.Logger {
+	if e.Log != nil {
+		return e.Log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// Points are the failpoints of Engine.Hook, in the order of a run. At a point ending in "before" nothing has happened
+// yet; at "after" it has, and nothing that follows from it.
+func Points() []string {
+	return []string{
+		"lease.fsync.before", "lease.fsync.after",
+		"journal.fsync.before", "journal.fsync.after",
+		"device.commit.before", "device.commit.after",
+		"device.confirm.before", "device.confirm.after",
+		"device.save.before", "device.save.after",
+		"device.abort.before", "device.abort.after",
+		"undo.commit.before", "undo.commit.after",
+	}
 }

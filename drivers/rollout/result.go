@@ -58,7 +58,7 @@ type Run struct {
 	Started     time.Time `json:"started,omitzero"`      // of the attempt
 	Ended       time.Time `json:"ended,omitzero"`        // zero while it runs, or when it died
 	Interrupted bool      `json:"interrupted,omitempty"` // stopped on request
-	Results     []Result  `json:"results"`               // in the order of the plan; devices with nothing to do are left out
+	Results     []Result  `json:"results"`               // in the order of the plan; devices that are only observed are left out
 	Notes       []string  `json:"notes,omitempty"`       // about the run, for example a torn journal line
 }
 

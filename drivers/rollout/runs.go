@@ -1,11 +1,15 @@
 package rollout
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/journal"
 )
 
 // Status says where a run stands.
@@ -13,39 +17,139 @@ type Status string
 
 const (
 	Running    Status = "running"    // its lease is held
-	Unfinished Status = "unfinished" // it died, or ended with devices that need Resume, Rollback or hands
+	Unfinished Status = "unfinished" // it died, or ended with devices that are not as it wished: Resume, Rollback or hands
 	Finished   Status = "finished"   // every device is as the last attempt wished
 )
 
 // Summary is one run in a list.
 type Summary struct {
 	ID      string          `json:"id"`
-	Fabric  string          `json:"fabric"`
+	Fabric  string          `json:"fabric,omitempty"`
+	Kind    Kind            `json:"kind,omitempty"` // of the last attempt
 	Status  Status          `json:"status"`
-	Started time.Time       `json:"started"`
-	Devices map[Outcome]int `json:"devices,omitempty"`
-	Error   string          `json:"error,omitempty"` // the journal cannot be read
+	Started time.Time       `json:"started,omitzero"`
+	Devices map[Outcome]int `json:"devices,omitempty"` // number of devices per outcome, after the last attempt
+	Error   string          `json:"error,omitempty"`   // the journal cannot be read
 }
 
 // History is a run with its plan and all its attempts, oldest first.
 type History struct {
 	Summary
-	Plan     *Plan  `json:"plan"`
-	Attempts []*Run `json:"attempts"`
+	Plan     *Plan        `json:"plan"`
+	Options  ApplyOptions `json:"options"`
+	Attempts []*Run       `json:"attempts"`
+	Torn     string       `json:"torn,omitempty"` // the journal's last line was not written whole
 }
 
-var errInterim = errors.New("in the works")
-
-func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Plan, error) {
-	return nil, errInterim
+// Runs lists the runs of a state directory, oldest first. A journal that cannot be read is listed with its Error.
+func Runs(stateDir string, now time.Time) ([]Summary, error) {
+	entries, err := os.ReadDir(runsDir(stateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("runs: %w", err)
+	}
+	var out []Summary
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		if !ok || !idPattern.MatchString(id) {
+			continue
+		}
+		h, err := Show(stateDir, id, now)
+		if err != nil {
+			out = append(out, Summary{ID: id, Status: Unfinished, Error: oneLine(err.Error())})
+			continue
+		}
+		out = append(out, h.Summary)
+	}
+	slices.SortStableFunc(out, func(a, b Summary) int { return a.Started.Compare(b.Started) })
+	return out, nil
 }
-func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, error) {
-	return nil, errInterim
+
+// Show reads one run. errors.Is(err, fs.ErrNotExist) when there is none of that id.
+func Show(stateDir, id string, now time.Time) (*History, error) {
+	st, err := load(stateDir, id)
+	if err != nil {
+		return nil, err
+	}
+	p := st.head.Plan
+	h := &History{Plan: p, Options: st.head.Options, Attempts: st.attempts}
+	h.ID, h.Fabric = id, p.Fabric
+	if st.torn != nil {
+		h.Torn = st.torn.String()
+	}
+	l, _ := journal.ReadLease(journal.LeasePath(leasesDir(stateDir), p.Fabric))
+	h.Status = st.status(l.Run == id && l.Held(now))
+	h.Devices = map[Outcome]int{}
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Mode == Write {
+			h.Devices[st.outcome(d).Outcome]++
+		}
+	}
+	for i, a := range st.attempts {
+		if i == 0 {
+			h.Started = a.Started
+		}
+		if i == len(st.attempts)-1 {
+			h.Kind = a.Kind
+			a.Results = st.complete(a)
+		}
+		sortedResults(p, a.Results)
+	}
+	return h, nil
 }
-func (e *Engine) Resume(ctx context.Context, id string) (*Run, error)   { return nil, errInterim }
-func (e *Engine) Rollback(ctx context.Context, id string) (*Run, error) { return nil, errInterim }
 
-func Runs(stateDir string) ([]Summary, error)    { return nil, errInterim }
-func Show(stateDir, id string) (*History, error) { return nil, errInterim }
+func (s *story) status(held bool) Status {
+	if held {
+		return Running
+	}
+	if len(s.attempts) == 0 {
+		return Unfinished
+	}
+	last := s.attempts[len(s.attempts)-1]
+	if last.Ended.IsZero() {
+		return Unfinished
+	}
+	for i := range s.head.Plan.Devices {
+		d := &s.head.Plan.Devices[i]
+		if d.Mode != Write {
+			continue
+		}
+		r := s.outcome(d)
+		if last.Kind == KindRollback {
+			r.Cause = None // a device that an earlier attempt took back, or never touched, is as the rollback wishes
+		}
+		if !last.good(r) {
+			return Unfinished
+		}
+	}
+	return Finished
+}
 
-func (p *Plan) check() error { return nil }
+// outcome is what the journal knows about a device.
+func (s *story) outcome(d *DevicePlan) Result {
+	r, known := s.last[d.Name]
+	switch {
+	case s.open[d.Name] && (!known || r.Outcome != NeedsHands):
+		return Result{Device: d.Name, Outcome: Unknown, Cause: FailedCause, Steps: len(d.Steps),
+			Message: "the run died with a transaction in flight: resume or roll back"}
+	case known:
+		return r
+	case s.begun[d.Name]:
+		return Result{Device: d.Name, Outcome: Unknown, Cause: FailedCause, Steps: len(d.Steps),
+			Message: "the run died between transactions: resume or roll back"}
+	case len(d.Steps) > 0:
+		return Result{Device: d.Name, Outcome: Unchanged, Cause: NotStarted, Steps: len(d.Steps)}
+	}
+	return Result{Device: d.Name, Outcome: Unchanged}
+}
+
+// complete adds to the results of the last attempt what is known of the devices that it did not report.
+func (s *story) complete(a *Run) []Result {
+	rs := a.Results
+	for i := range s.head.Plan.Devices {
+		d := &s.head.Plan.Devices[i]
+		if d.Mode == Write && !slices.ContainsFunc(rs, func(r Result) bool { return r.Device == d.Name }) {
+			rs = append(rs, s.outcome(d))
+		}
+	}
+	return rs
+}

@@ -25,8 +25,9 @@ import (
 	"time"
 )
 
-// Hook is called at named points, before and after each fsync: "journal.fsync.before", "journal.fsync.after",
-// "lease.fsync.before", "lease.fsync.after". Nil does nothing. Tests use it to die at a point of their choice.
+// Hook is called at named points: before something is written and synced, and after: "journal.fsync.before",
+// "journal.fsync.after", "lease.fsync.before", "lease.fsync.after". Nil does nothing. Tests use it to die at a point of
+// their choice.
 type Hook func(point string)
 
 func (h Hook) at(point string) {
@@ -181,11 +182,11 @@ func Create(path string, o Options) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
+	o.Hook.at("journal.fsync.before")
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	o.Hook.at("journal.fsync.before")
 	if err := errors.Join(f.Sync(), syncDir(dir), syncDir(filepath.Dir(dir))); err != nil {
 		return nil, fmt.Errorf("journal: %w", errors.Join(err, f.Close(), os.Remove(path)))
 	}
@@ -213,7 +214,10 @@ func Open(path string, o Options) (*Log, []Record, *Dropped, error) {
 	l := &Log{path: path, opt: o, f: f, size: st.Size(), seq: uint64(len(recs))}
 	if dropped != nil {
 		l.size -= int64(dropped.Bytes)
-		if err := errors.Join(f.Truncate(l.size), l.sync()); err != nil {
+		o.Hook.at("journal.fsync.before")
+		err := errors.Join(f.Truncate(l.size), f.Sync())
+		o.Hook.at("journal.fsync.after")
+		if err != nil {
 			f.Close()
 			return nil, recs, dropped, fmt.Errorf("journal: remove line %d of %s: %w", dropped.Line, path, err)
 		}
@@ -237,9 +241,11 @@ func (l *Log) Append(kind string, data any) error {
 	if err != nil {
 		return fmt.Errorf("journal record %s: %w", kind, err)
 	}
+	l.opt.Hook.at("journal.fsync.before")
 	if _, err = l.f.Write(line); err == nil {
-		err = l.sync()
+		err = l.f.Sync()
 	}
+	l.opt.Hook.at("journal.fsync.after")
 	if err != nil {
 		l.err = err
 		return fmt.Errorf("journal: %w", errors.Join(err, l.f.Truncate(l.size)))
@@ -247,13 +253,6 @@ func (l *Log) Append(kind string, data any) error {
 	l.seq++
 	l.size += int64(len(line))
 	return nil
-}
-
-func (l *Log) sync() error {
-	l.opt.Hook.at("journal.fsync.before")
-	err := l.f.Sync()
-	l.opt.Hook.at("journal.fsync.after")
-	return err
 }
 
 // Close closes the file. Appending afterwards is an error.

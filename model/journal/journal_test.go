@@ -26,7 +26,7 @@ type note struct {
 // written is a log with n records.
 func written(t testing.TB, n int) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "runs", "r1.jsonl")
+	path := filepath.Join(tempDir(t), "runs", "r1.jsonl")
 	l, err := Create(path, Options{Now: clock})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestTornAtEveryByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "torn.jsonl")
+	path := filepath.Join(tempDir(t), "torn.jsonl")
 	for cut := range whole {
 		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestMissingAndRepeatedLines(t *testing.T) {
 	}
 	l := strings.SplitAfter(string(whole), "\n")
 	for name, text := range map[string]string{"missing": l[0] + l[2], "repeated": l[0] + l[0] + l[1], "swapped": l[1] + l[0]} {
-		path := filepath.Join(t.TempDir(), "x.jsonl")
+		path := filepath.Join(tempDir(t), "x.jsonl")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestMissingAndRepeatedLines(t *testing.T) {
 }
 
 func TestReadBackProperty(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
@@ -198,7 +198,7 @@ func TestReadBackProperty(t *testing.T) {
 func TestHookAroundEachFsync(t *testing.T) {
 	var points []string
 	o := Options{Now: clock, Hook: func(p string) { points = append(points, p) }}
-	l, err := Create(filepath.Join(t.TempDir(), "x"), o)
+	l, err := Create(filepath.Join(tempDir(t), "x"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestKernelErrors(t *testing.T) {
 }
 
 func TestConcurrentAppends(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x")
+	path := filepath.Join(tempDir(t), "x")
 	l, err := Create(path, Options{Now: clock})
 	if err != nil {
 		t.Fatal(err)
@@ -332,4 +332,15 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d records from %d lines", len(recs), lines)
 		}
 	})
+}
+
+// tempDir is a directory in memory where the system has one: fsync on a busy disk takes most of these tests' time.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "journal-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }

@@ -272,14 +272,13 @@ func store(path string, l Lease, hook Hook) error {
 		return fmt.Errorf("lease: %w", err)
 	}
 	tmp := strings.TrimSuffix(path, ".json") + ".new" // one writer at a time: guarded
+	hook.at("lease.fsync.before")
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
 	_, err = f.Write(append(b, '\n'))
-	hook.at("lease.fsync.before")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(tmp, path)
 	}
 	if err == nil {

@@ -35,7 +35,7 @@ func takes(t *testing.T, dir string, h Holder, o Options) *Held {
 }
 
 func TestLeaseLife(t *testing.T) {
-	ctx, dir, c := context.Background(), t.TempDir(), &at{}
+	ctx, dir, c := context.Background(), tempDir(t), &at{}
 	a := takes(t, dir, Self("run-a"), c.options())
 	if a.Lease().Fence != 1 {
 		t.Errorf("first fence %d", a.Lease().Fence)
@@ -73,7 +73,7 @@ func TestLeaseLife(t *testing.T) {
 }
 
 func TestExpiredHolderIsFencedOut(t *testing.T) {
-	ctx, dir, c := context.Background(), t.TempDir(), &at{}
+	ctx, dir, c := context.Background(), tempDir(t), &at{}
 	a := takes(t, dir, elsewhere("run-a"), c.options())
 	c.pass(ttl + time.Second)
 	if err := a.Check(ctx); err != nil {
@@ -92,7 +92,7 @@ func TestExpiredHolderIsFencedOut(t *testing.T) {
 }
 
 func TestBreak(t *testing.T) {
-	ctx, dir, c := context.Background(), t.TempDir(), &at{}
+	ctx, dir, c := context.Background(), tempDir(t), &at{}
 	a := takes(t, dir, elsewhere("run-a"), c.options())
 	path := LeasePath(dir, "pod1")
 	was, err := Break(ctx, path, c.options())
@@ -129,7 +129,7 @@ func TestBreak(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, bad := range []string{"", "a/b", "../x", "/"} {
-		if _, err := Acquire(context.Background(), t.TempDir(), bad, Self("r"), ttl, (&at{}).options()); err == nil {
+		if _, err := Acquire(context.Background(), tempDir(t), bad, Self("r"), ttl, (&at{}).options()); err == nil {
 			t.Errorf("%q was taken for a name", bad)
 		}
 	}
@@ -137,7 +137,7 @@ func TestNames(t *testing.T) {
 
 // Of many that want it at once, one gets it.
 func TestOneWinner(t *testing.T) {
-	dir, c := t.TempDir(), &at{}
+	dir, c := tempDir(t), &at{}
 	var won atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 12 {
@@ -158,7 +158,7 @@ func TestOneWinner(t *testing.T) {
 }
 
 func TestGuardHonoursContext(t *testing.T) {
-	dir, c := t.TempDir(), &at{}
+	dir, c := tempDir(t), &at{}
 	inside, leave := make(chan bool), make(chan bool)
 	o := c.options()
 	o.Hook = func(p string) {
@@ -194,7 +194,7 @@ func TestKilledHolder(t *testing.T) {
 		fmt.Println("held")
 		select {}
 	}
-	dir := t.TempDir()
+	dir := tempDir(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledHolder$")
 	cmd.Env = append(os.Environ(), "JOURNAL_TEST_HOLD="+dir)
 	out, err := cmd.StdoutPipe()
@@ -235,7 +235,7 @@ func TestKilledHolder(t *testing.T) {
 
 // Whatever happens, fences grow from holder to holder and at most one holder passes its Check.
 func TestLeaseProperty(t *testing.T) {
-	root := t.TempDir()
+	root := tempDir(t)
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++

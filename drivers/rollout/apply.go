@@ -1,0 +1,228 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Apply carries out a plan. An error means that no device was touched; errors.As *RefusedError when that was for
+// safety. Otherwise the Run says what each device holds. A plan without changes takes no lease, leaves no journal and
+// returns a Run without an id.
+//
+// When ctx ends, no further device is started, and those in progress are taken back (Cause Interrupted), which may
+// take as long as Engine.Grace.
+func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	gate, early := e.settled(p)
+	ws := p.waves()
+	if len(ws) == 0 {
+		now := e.Now().UTC()
+		r := &Run{Fabric: p.Fabric, Kind: KindApply, Started: now, Ended: now, Results: early}
+		return r, nil
+	}
+	if err := e.preflight(p, o); err != nil {
+		return nil, err
+	}
+	id := e.NewID()
+	if !idPattern.MatchString(id) {
+		return nil, fmt.Errorf("run id %q: want at most 28 letters, digits and \"-\"", id)
+	}
+	a, err := e.begin(ctx, id, KindApply, p.Fabric, func(jo journal.Options) (*attempt, error) {
+		log, err := journal.Create(runPath(e.StateDir, id), jo)
+		if err != nil {
+			return nil, err
+		}
+		a := &attempt{plan: p, log: log, saves: map[string]bool{}}
+		return a, a.append(recRun, runRecord{ID: id, Plan: p, Options: o})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range early {
+		a.run.Results = append(a.run.Results, r)
+		if err := a.append(recResult, r); err != nil {
+			a.run.Notes = append(a.run.Notes, "the journal could not be extended: "+err.Error())
+		}
+	}
+	a.work(ctx, ws, gate, func(ctx context.Context, s *session) Result { return s.apply(ctx) })
+	return a.end(ctx), nil
+}
+
+// settled is the results of devices that the plan already gives up on or leaves alone. gate is set when a switch is
+// among the former: hosts then stay as they are.
+func (e *Engine) settled(p *Plan) (gate error, rs []Result) {
+	for _, d := range p.Devices {
+		r := Result{Device: d.Name, Outcome: Unchanged}
+		switch {
+		case d.Error != "":
+			r.Cause, r.Message = FailedCause, d.Error
+		case d.Blocked:
+			r.Cause, r.Message = Refused, d.blockedBy()
+		case d.Mode == Write && len(d.Steps) == 0:
+		default:
+			continue
+		}
+		rs = append(rs, r)
+		if r.Cause != None && !d.Host {
+			gate = fmt.Errorf("%s is not as planned, and hosts depend on the switches", d.Name)
+		}
+	}
+	return gate, rs
+}
+
+// blockedBy is the first error finding of a device.
+func (d *DevicePlan) blockedBy() string {
+	for _, f := range d.Findings {
+		if f.Severity == diag.Error {
+			return f.Msg
+		}
+	}
+	return "the plan refuses it"
+}
+
+// preflight refuses a run as a whole, before anything is touched.
+func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
+	if e.ReadOnly {
+		return &RefusedError{Reason: drivers.ErrReadOnly.Error(), Err: drivers.ErrReadOnly}
+	}
+	if p.Finds.HasErrors() {
+		return &RefusedError{Reason: "the plan has findings of severity error"}
+	}
+	var disruptive, unverified []string
+	ports := 0
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if len(d.Steps) == 0 {
+			continue
+		}
+		class, n := d.Worst()
+		if class == render.Refused {
+			return &RefusedError{Reason: d.Name + ": the device would refuse a change of this plan"}
+		}
+		if class > render.Hitless {
+			ports += n
+			disruptive = append(disruptive, fmt.Sprintf("%s (%s, %d ports)", d.Name, class, n))
+		}
+		if !d.Verified && !p.Lab {
+			unverified = append(unverified, d.Name+" ("+d.Platform+")")
+		}
+	}
+	switch {
+	case len(disruptive) > 0 && !o.AllowDisruptive:
+		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %d ports: %s", ports, strings.Join(disruptive, ", ")), Hint: "--allow-disruptive gives leave"}
+	case len(unverified) > 0 && !o.AcceptUnverified:
+		return &RefusedError{Reason: "platforms that were never tried on a real device: " + strings.Join(unverified, ", "), Hint: "--accept-unverified gives leave"}
+	}
+	return nil
+}
+
+// Resume finishes a run that died, was interrupted, or left devices behind: devices that are as planned are not
+// contacted, the others are taken to the planned state from wherever they stand. Errors and results are as of Apply;
+// errors.Is(err, fs.ErrNotExist) when there is no such run.
+func (e *Engine) Resume(ctx context.Context, id string) (*Run, error) {
+	return e.again(ctx, id, KindResume)
+}
+
+// Rollback takes back a run: every device that a transaction was sent to ends with what it held before. It can itself
+// be killed and started again. Errors and results are as of Resume.
+func (e *Engine) Rollback(ctx context.Context, id string) (*Run, error) {
+	return e.again(ctx, id, KindRollback)
+}
+
+func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) {
+	if e.ReadOnly {
+		return nil, &RefusedError{Reason: drivers.ErrReadOnly.Error(), Err: drivers.ErrReadOnly}
+	}
+	st, err := load(e.StateDir, id)
+	if err != nil {
+		return nil, err
+	}
+	var work func(context.Context, *session) Result
+	a, err := e.begin(ctx, id, kind, st.head.Plan.Fabric, func(jo journal.Options) (*attempt, error) {
+		log, recs, torn, err := journal.Open(runPath(e.StateDir, id), jo) // again: now nobody else writes to it
+		if err != nil {
+			return nil, err
+		}
+		a := &attempt{log: log, saves: map[string]bool{}}
+		if st, err = tell(recs, torn); err != nil {
+			return a, err
+		}
+		a.plan, a.tx, a.saves = st.head.Plan, st.records, st.saved
+		return a, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if st.torn != nil {
+		a.run.Notes = append(a.run.Notes, "journal "+id+": "+st.torn.String())
+	}
+	a.story = st
+	ws := a.plan.waves()
+	var gate error
+	if kind == KindResume {
+		var early []Result
+		gate, early = e.settled(a.plan)
+		a.run.Results = append(a.run.Results, early...)
+		ws = a.keep(ws, st, func(r Result, known bool) bool { return !(known && r.Outcome == Applied && r.Cause == None) })
+		work = func(ctx context.Context, s *session) Result { return s.resume(ctx, st) }
+	} else {
+		slices.Reverse(ws)
+		ws = a.keep(ws, st, func(r Result, known bool) bool {
+			return (st.begun[r.Device] || st.torn != nil) && !(known && (r.Outcome == RolledBack || r.Outcome == Unchanged) && !st.open[r.Device])
+		})
+		work = func(ctx context.Context, s *session) Result { return s.rollback(ctx, st) }
+	}
+	a.work(ctx, ws, gate, work)
+	return a.end(ctx), nil
+}
+
+// keep drops from waves the devices that need no work, and carries their results over.
+func (a *attempt) keep(ws []wave, st *story, need func(r Result, known bool) bool) []wave {
+	var out []wave
+	for _, w := range ws {
+		var left wave
+		for _, d := range w {
+			r, known := st.last[d.Name]
+			if !known {
+				r = Result{Device: d.Name, Outcome: Unchanged, Steps: len(d.Steps)}
+			}
+			if need(r, known) {
+				left = append(left, d)
+				continue
+			}
+			r.Cause, r.Message, r.Notes = None, "", nil
+			a.run.Results = append(a.run.Results, r)
+		}
+		if len(left) > 0 {
+			out = append(out, left)
+		}
+	}
+	return out
+}
+
+// load reads the journal of a run.
+func load(stateDir, id string) (*story, error) {
+	if !idPattern.MatchString(id) {
+		return nil, fmt.Errorf("%q is not the id of a run", id)
+	}
+	recs, torn, err := journal.ReadFile(runPath(stateDir, id))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no run %s in %s: %w", id, stateDir, os.ErrNotExist)
+	case err != nil:
+		return nil, err
+	}
+	return tell(recs, torn)
+}

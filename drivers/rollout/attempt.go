@@ -1,0 +1,201 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
+)
+
+// attempt is one process working on one run: it holds the lease and the open journal.
+type attempt struct {
+	e     *Engine
+	plan  *Plan
+	run   *Run
+	lease *journal.Held
+	log   *journal.Log
+	story *story // what earlier attempts left; nil for Apply
+
+	mu    sync.Mutex
+	tx    int             // number of the last transaction
+	saves map[string]bool // devices whose new configuration may have been saved
+}
+
+func (a *attempt) append(kind string, data any) error { return a.log.Append(kind, data) }
+
+// nextTx is the id of a transaction that no attempt on this run has used.
+func (a *attempt) nextTx() drivers.TxID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tx++
+	return txID(a.run.ID, a.tx)
+}
+
+// mine reports whether a transaction belongs to this run. Run ids are unique, and the run's journal is open.
+func (a *attempt) mine(tx drivers.TxID) bool {
+	m := txPattern.FindStringSubmatch(string(tx))
+	return m != nil && m[1] == a.run.ID
+}
+
+func (a *attempt) mayHaveSaved(device string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.saves[device] = true
+}
+
+func (a *attempt) saved(device string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.saves[device]
+}
+
+func (a *attempt) emit(ev Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.e.log().Debug(string(ev.Stage), "run", a.run.ID, "device", ev.Device, "step", ev.Step, "of", ev.Of, "message", ev.Message)
+	if a.e.Progress != nil {
+		a.e.Progress(ev)
+	}
+}
+
+// begin takes the lease and opens the journal with open; nothing was done when it fails.
+func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string, open func(journal.Options) (*attempt, error)) (*attempt, error) {
+	o := journal.Options{Now: e.Now, Hook: e.Hook}
+	lease, err := journal.Acquire(ctx, leasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), o)
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or `fabricctl lock break` when that run is dead", Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := open(o)
+	if err == nil {
+		l := lease.Lease()
+		a.e, a.lease = e, lease
+		a.run = &Run{ID: id, Fabric: fabric, Kind: kind, Owner: l.Owner, Fence: l.Fence, Started: e.Now().UTC()}
+		err = a.append(recAttempt, attemptRecord{Kind: kind, Owner: l.Owner, Fence: l.Fence, Tool: e.Tool})
+	}
+	if err != nil {
+		if a != nil {
+			err = errors.Join(err, a.log.Close())
+		}
+		return nil, errors.Join(fmt.Errorf("no device was touched: %w", err), lease.Release(context.WithoutCancel(ctx)))
+	}
+	return a, nil
+}
+
+// wave is the part of a run whose devices are worked on at the same time.
+type wave []*DevicePlan
+
+// waves splits the devices that have steps by wave, in order.
+func (p *Plan) waves() []wave {
+	byNumber := map[int]wave{}
+	last := 0
+	for i := range p.Devices {
+		if d := &p.Devices[i]; len(d.Steps) > 0 {
+			n := d.Steps[0].Wave
+			byNumber[n] = append(byNumber[n], d)
+			last = max(last, n)
+		}
+	}
+	var ws []wave
+	for n := range last + 1 {
+		if w := byNumber[n]; len(w) > 0 {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// work carries out the waves one after the other. A wave starts only when every device of the one before is as
+// wished, and gate is nil.
+func (a *attempt) work(ctx context.Context, ws []wave, gate error, f func(context.Context, *session) Result) {
+	for _, w := range ws {
+		results := make([]Result, len(w))
+		slots := make(chan struct{}, a.e.parallel())
+		var wg sync.WaitGroup
+		for i, dp := range w {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				results[i] = a.device(ctx, dp, gate, f)
+			})
+		}
+		wg.Wait()
+		for _, r := range results {
+			a.run.Results = append(a.run.Results, r)
+			if !a.run.good(r) && gate == nil {
+				gate = fmt.Errorf("%s is %s, and later devices depend on it", r.Device, r.Outcome)
+			}
+		}
+	}
+}
+
+func (a *attempt) device(ctx context.Context, dp *DevicePlan, gate error, f func(context.Context, *session) Result) Result {
+	s := &session{e: a.e, a: a, dp: dp}
+	defer s.close()
+	var r Result
+	switch err := context.Cause(ctx); {
+	case err != nil:
+		r = s.untouched(ctx, a.story, err)
+	case gate != nil:
+		r = s.untouched(ctx, a.story, gate)
+		r.Cause = NotStarted
+	default:
+		r = f(ctx, s)
+	}
+	if err := a.append(recResult, r); err != nil {
+		r.Notes = append(r.Notes, "the journal could not be extended: "+err.Error())
+	}
+	s.emit(Event{Stage: StageDone, Outcome: r.Outcome, Message: r.Message})
+	return r
+}
+
+// end closes the journal and gives the lease back.
+func (a *attempt) end(ctx context.Context) *Run {
+	a.run.Interrupted = ctx.Err() != nil && slices.ContainsFunc(a.run.Results, func(r Result) bool { return r.Cause == Interrupted })
+	ctx, cancel := a.e.fresh(ctx)
+	defer cancel()
+	sortedResults(a.plan, a.run.Results)
+	note := func(what string, err error) {
+		if err != nil {
+			a.run.Notes = append(a.run.Notes, what+": "+err.Error())
+		}
+	}
+	note("the journal could not be extended", a.append(recEnd, endRecord{Interrupted: a.run.Interrupted, Notes: a.run.Notes}))
+	note("the lease could not be given back", a.lease.Release(ctx))
+	note("the journal could not be closed", a.log.Close())
+	a.run.Ended = a.e.Now().UTC()
+	return a.run
+}
+
+func (e *Engine) at(point string) {
+	if e.Hook != nil {
+		e.Hook(point)
+	}
+}
+
+// fresh is a context for restoring: it outlives the end of ctx, by Grace at most.
+func (e *Engine) fresh(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithoutCancel(ctx), e.grace(), errors.New("the device took longer than the grace time"))
+}
+
+func (e *Engine) wait(ctx context.Context, d time.Duration) error {
+	if e.Wait != nil {
+		return e.Wait(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,187 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// unreadable is an error that leaves the state of a device unknown.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
+
+// takeBack restores a device whose steps could not all be carried out, and says what it holds. It works on after an
+// interruption, for as long as Grace.
+func (s *session) takeBack(ctx context.Context, why error) Result {
+	c := cause(ctx, why)
+	ctx, cancel := s.e.fresh(ctx)
+	defer cancel()
+	s.emit(Event{Stage: StageUndo, Message: oneLine(why.Error())})
+	err := error(nil)
+	if !errors.Is(why, journal.ErrFenced) {
+		err = s.restore(ctx)
+	}
+	switch {
+	case errors.Is(why, journal.ErrFenced), errors.Is(err, journal.ErrFenced):
+		return s.fencedOut(ctx, errors.Join(why, err))
+	case err != nil:
+		return s.result(s.lost(err), c, 0, errors.Join(why, err))
+	case s.wrote:
+		return s.result(RolledBack, c, 0, why)
+	}
+	return s.result(Unchanged, c, 0, why)
+}
+
+// lost is the outcome when restoring failed.
+func (s *session) lost(err error) Outcome {
+	if u := (unreadable{}); errors.As(err, &u) {
+		if !s.reverts.IsZero() {
+			s.notef("unless somebody confirms it, the device reverts by itself by %s", s.reverts.UTC().Format(time.RFC3339))
+		}
+		return Unknown
+	}
+	return NeedsHands
+}
+
+// fencedOut says what a device holds that we may not write to any more.
+func (s *session) fencedOut(ctx context.Context, why error) Result {
+	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; look at the run that has the lease", Err: why}
+	live, readErr := s.reread(ctx)
+	if readErr != nil {
+		return s.result(s.lost(unreadable{readErr}), Refused, 0, errors.Join(err, readErr))
+	}
+	n, half, ok := s.j.position(live)
+	switch {
+	case ok && n == 0 && !half:
+		return s.result(Unchanged, Refused, 0, err)
+	case ok:
+		s.notef("%d of %d steps are in force", n, len(s.dp.Steps))
+	}
+	return s.result(NeedsHands, Refused, n, err)
+}
+
+// restore brings a device back to what it held before the run: it aborts our transactions, undoes what is in force,
+// and saves if the new configuration may have been saved. Nil means that the device was read and holds the old state;
+// an unreadable error that it could not be read.
+func (s *session) restore(ctx context.Context) error {
+	if err := s.redial(ctx); err != nil {
+		return unreadable{err}
+	}
+	if err := s.reclaim(ctx, nil); err != nil {
+		if errors.Is(err, journal.ErrFenced) {
+			return err
+		}
+		s.notef("%s", oneLine(err.Error()))
+	}
+	live, err := s.reread(ctx)
+	if err != nil {
+		return unreadable{err}
+	}
+	if live, err = s.undo(ctx, live); err != nil {
+		return err
+	}
+	if left := s.j.notOld(live); len(left) > 0 {
+		return fmt.Errorf("%s could not be taken back whole: %s", s.dp.Name, list(left))
+	}
+	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
+		if what := s.j.moved(live, 0); what != "" {
+			s.notef("besides the run, owned settings changed: %s", what)
+		}
+	}
+	return s.saveOld(ctx)
+}
+
+// undo takes back what live shows of the steps, last step first, and returns what the device holds then. A value that
+// is neither old nor new is somebody else's: then nothing is undone.
+func (s *session) undo(ctx context.Context, live render.Config) (render.Config, error) {
+	if others := s.j.strangers(live); len(others) > 0 {
+		return live, fmt.Errorf("%s: %w: %s", s.dp.Name, drivers.ErrMoved, list(others))
+	}
+	for i := s.j.top(live); i >= 0; i-- {
+		p := s.j.look(live, i)
+		if len(p.moved) > 0 {
+			return live, fmt.Errorf("%s: %w: %s", s.dp.Name, drivers.ErrMoved, list(p.moved))
+		}
+		if p.touchedBefore() {
+			continue
+		}
+		var err error
+		if live, err = s.undoStep(ctx, i); err != nil {
+			return live, err
+		}
+	}
+	return live, nil
+}
+
+// undoStep is one undo: journal, commit without a timer (the old state is the safe one), read back.
+func (s *session) undoStep(ctx context.Context, i int) (render.Config, error) {
+	if err := s.a.lease.Check(ctx); err != nil {
+		return nil, err
+	}
+	s.emit(Event{Stage: StageUndo, Step: i + 1, Changes: len(s.dp.Steps[i].Undo)})
+	rec := stepRecord{Device: s.dp.Name, Step: i, Undo: true, Tx: s.a.nextTx()}
+	if err := s.a.append(recBegin, rec); err != nil { // the undo itself is in the journal since the run began
+		s.notef("the journal could not be extended: %v", err)
+	}
+	s.wrote = true
+	s.e.at("undo.commit.before")
+	said := s.commit(ctx, rec.Tx, s.dp.Steps[i].Undo, 0)
+	s.e.at("undo.commit.after")
+	if said != nil {
+		said = fmt.Errorf("undo of step %d: %w", i+1, said)
+	}
+	live, err := s.reread(ctx)
+	if err != nil {
+		return nil, unreadable{errors.Join(said, err)}
+	}
+	if p := s.j.look(live, i); !p.touchedBefore() {
+		return live, errors.Join(said, fmt.Errorf("%s still holds part of step %d: %s", s.dp.Name, i+1, s.j.moved(live, i)))
+	}
+	if err := s.a.append(recDone, rec); err != nil {
+		s.notef("the journal could not be extended: %v", err)
+	}
+	return live, nil
+}
+
+// saveOld saves the restored configuration if the run may have saved the new one.
+func (s *session) saveOld(ctx context.Context) error {
+	if !s.a.saved(s.dp.Name) {
+		return nil
+	}
+	if err := s.save(ctx); err != nil {
+		return fmt.Errorf("%s runs the old configuration, and its startup configuration may hold the new one: %w", s.dp.Name, err)
+	}
+	return nil
+}
+
+// rollback takes a device back to what it held before the run.
+func (s *session) rollback(ctx context.Context, st *story) Result {
+	ctx, cancel := s.e.fresh(ctx)
+	defer cancel()
+	s.emit(Event{Stage: StageRead})
+	if err := s.dial(ctx); err != nil {
+		return s.untouched(ctx, st, err)
+	}
+	if _, foreign, err := s.pending(ctx); err != nil || len(foreign) > 0 {
+		if err == nil {
+			err = s.reclaim(ctx, nil) // names and refuses them
+		}
+		return s.untouched(ctx, st, err)
+	}
+	err := s.restore(ctx)
+	switch {
+	case errors.Is(err, journal.ErrFenced):
+		return s.fencedOut(ctx, err)
+	case err != nil && !s.wrote:
+		return s.untouched(ctx, st, err)
+	case err != nil:
+		return s.result(s.lost(err), cause(ctx, err), 0, err)
+	}
+	return s.result(RolledBack, None, 0, nil)
+}

@@ -1,0 +1,220 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// apply carries out the steps of a device that stands where the plan found it.
+func (s *session) apply(ctx context.Context) Result {
+	s.emit(Event{Stage: StageRead})
+	if err := s.dial(ctx); err != nil {
+		return s.untouched(ctx, nil, err)
+	}
+	if err := owners(s.dp.Name, s.facts); err != nil {
+		return s.untouched(ctx, nil, err)
+	}
+	if was, is := s.dp.Facts.Version, s.facts.Version; was != is {
+		return s.untouched(ctx, nil, &RefusedError{Reason: fmt.Sprintf("%s runs version %q, the plan was made for %q", s.dp.Name, is, was), Hint: "plan again"})
+	}
+	if err := s.reclaim(ctx, nil); err != nil {
+		return s.untouched(ctx, nil, err)
+	}
+	live, err := s.read(ctx)
+	if err != nil {
+		return s.untouched(ctx, nil, err)
+	}
+	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
+		return s.untouched(ctx, nil, s.stale(live, 0))
+	}
+	return s.forward(ctx, 0)
+}
+
+// stale is the refusal to touch a device that is not as after n steps.
+func (s *session) stale(live render.Config, n int) error {
+	what := s.j.moved(live, n)
+	if what == "" {
+		what = "its owned settings are not those of the plan"
+	}
+	return &RefusedError{Reason: s.dp.Name + " changed since the plan: " + what, Hint: "plan again", Err: drivers.ErrMoved}
+}
+
+// forward carries out the steps from one on, and saves. Whatever fails is taken back, all steps of the device with it.
+func (s *session) forward(ctx context.Context, from int) Result {
+	for i := from; i < len(s.dp.Steps); i++ {
+		if err := s.step(ctx, i); err != nil {
+			return s.takeBack(ctx, err)
+		}
+	}
+	if err := s.save(ctx); err != nil {
+		return s.takeBack(ctx, err)
+	}
+	return s.result(Applied, None, len(s.dp.Steps), nil)
+}
+
+// step is one transaction: journal, commit, read back over a new connection, confirm.
+func (s *session) step(ctx context.Context, i int) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := s.a.lease.Check(ctx); err != nil {
+		return err
+	}
+	rec := stepRecord{Device: s.dp.Name, Step: i, Tx: s.a.nextTx(), Within: s.within()}
+	s.reverts = time.Time{}
+	if err := s.a.append(recBegin, rec); err != nil {
+		return err
+	}
+	changes := s.dp.Steps[i].Changes
+	s.emit(Event{Stage: StageCommit, Step: i + 1, Changes: len(changes)})
+	s.e.at("device.commit.before")
+	if rec.Within > 0 {
+		s.reverts = s.e.Now().Add(rec.Within)
+	}
+	err := s.commit(ctx, rec.Tx, changes, rec.Within)
+	s.e.at("device.commit.after")
+	if err != nil {
+		err = fmt.Errorf("commit: %w", err)
+	}
+	if err = s.verify(ctx, i, err); err != nil {
+		return err
+	}
+	if rec.Within > 0 {
+		if err := s.confirm(ctx, i, rec.Tx); err != nil {
+			return err
+		}
+		s.reverts = time.Time{}
+	}
+	if err := s.a.append(recDone, rec); err != nil {
+		s.notef("the journal could not be extended: %v", err)
+	}
+	return nil
+}
+
+// commit sends a transaction, and gives up before the lease can run out under it.
+func (s *session) commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.e.leaseTTL()*2/3, errors.New("the transaction took longer than the lease allows"))
+	defer cancel()
+	return s.dev.Commit(ctx, tx, cs, within)
+}
+
+// within is the confirm window to use: none where the device cannot revert.
+func (s *session) within() time.Duration {
+	if _, ok := s.dev.(drivers.Confirmer); !ok || !s.caps.Confirm {
+		return 0
+	}
+	return s.e.confirmWindow()
+}
+
+// verify reads over a new connection and wants step i in force and nothing else moved. sent is the error of the commit:
+// a commit that failed, but did all that was asked, is as good as one that says so.
+func (s *session) verify(ctx context.Context, i int, sent error) error {
+	if err := context.Cause(ctx); err != nil {
+		return errors.Join(err, sent)
+	}
+	s.emit(Event{Stage: StageVerify, Step: i + 1})
+	live, err := s.reread(ctx)
+	if err != nil {
+		return errors.Join(sent, err)
+	}
+	p := s.j.look(live, i)
+	s.wrote = s.wrote || !p.touchedBefore()
+	switch {
+	case p.after():
+		if sent != nil {
+			s.notef("step %d is in force although %v", i+1, oneLine(sent.Error()))
+		}
+		return nil
+	case sent != nil:
+		return sent
+	}
+	return fmt.Errorf("%s accepted step %d and does not hold it: %s", s.dp.Name, i+1, s.j.moved(live, i+1))
+}
+
+// confirm makes a timed transaction permanent, and looks whether it is.
+func (s *session) confirm(ctx context.Context, i int, tx drivers.TxID) error {
+	if err := s.a.lease.Check(ctx); err != nil {
+		return err
+	}
+	s.emit(Event{Stage: StageConfirm, Step: i + 1})
+	s.e.at("device.confirm.before")
+	said := s.dev.(drivers.Confirmer).Confirm(ctx, tx)
+	s.e.at("device.confirm.after")
+	if said != nil {
+		said = fmt.Errorf("confirm: %w", said)
+		if err := s.redial(ctx); err != nil {
+			return errors.Join(said, err)
+		}
+	}
+	own, foreign, err := s.pending(ctx)
+	if err != nil {
+		return errors.Join(said, err)
+	}
+	if slices.ContainsFunc(append(own, foreign...), func(t drivers.Tx) bool { return t.ID == tx }) {
+		return errors.Join(said, fmt.Errorf("%s: transaction %s is still waiting to be confirmed", s.dp.Name, tx))
+	}
+	live, err := s.read(ctx)
+	if err != nil {
+		return errors.Join(said, err)
+	}
+	if !s.j.look(live, i).after() {
+		return errors.Join(said, fmt.Errorf("%s reverted step %d although it was confirmed", s.dp.Name, i+1))
+	}
+	if said != nil {
+		s.notef("step %d is confirmed although %v", i+1, oneLine(said.Error()))
+	}
+	return nil
+}
+
+// save writes the running configuration to startup where the device keeps both, and looks whether it did.
+func (s *session) save(ctx context.Context) error {
+	if s.dev == nil {
+		if err := s.redial(ctx); err != nil {
+			return err
+		}
+	}
+	saver, ok := s.dev.(drivers.Saver)
+	if !ok {
+		return nil
+	}
+	if saved, err := saver.Saved(ctx); saved && err == nil {
+		return nil
+	}
+	if err := s.a.lease.Check(ctx); err != nil {
+		return err
+	}
+	if err := s.a.append(recSave, saveRecord{s.dp.Name}); err != nil {
+		return err
+	}
+	s.a.mayHaveSaved(s.dp.Name)
+	s.emit(Event{Stage: StageSave})
+	s.e.at("device.save.before")
+	said := saver.Save(ctx)
+	s.e.at("device.save.after")
+	if said != nil {
+		said = fmt.Errorf("save: %w", said)
+		if err := s.redial(ctx); err != nil {
+			return errors.Join(said, err)
+		}
+		saver = s.dev.(drivers.Saver)
+	}
+	saved, err := saver.Saved(ctx)
+	if err != nil {
+		return errors.Join(said, fmt.Errorf("saved: %w", err))
+	}
+	if !saved {
+		return errors.Join(said, fmt.Errorf("%s was told to save, and its startup configuration still differs", s.dp.Name))
+	}
+	return nil
+}
+
+func (s *session) emit(ev Event) {
+	ev.Device, ev.Of = s.dp.Name, len(s.dp.Steps)
+	s.a.emit(ev)
+}

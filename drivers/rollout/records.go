@@ -1,0 +1,202 @@
+package rollout
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
+)
+
+// The records of a run's journal, by kind:
+//
+//	run      what is to be done: the plan whole, and the leaves given
+//	attempt  somebody starts to work on it: apply, resume or rollback
+//	begin    a transaction is about to be sent; without a later "done" its outcome is unknown
+//	done     the transaction is in force, read back over a new connection
+//	save     the running configuration is about to be saved
+//	result   what is known about a device at the end of the attempt
+//	end      the attempt is over
+const (
+	recRun     = "run"
+	recAttempt = "attempt"
+	recBegin   = "begin"
+	recDone    = "done"
+	recSave    = "save"
+	recResult  = "result"
+	recEnd     = "end"
+)
+
+type runRecord struct {
+	ID      string       `json:"id"`
+	Plan    *Plan        `json:"plan"`
+	Options ApplyOptions `json:"options"`
+}
+
+type attemptRecord struct {
+	Kind  Kind   `json:"kind"`
+	Owner string `json:"owner"`
+	Fence uint64 `json:"fence"`
+	Tool  string `json:"tool"`
+}
+
+type stepRecord struct {
+	Device string        `json:"device"`
+	Step   int           `json:"step"` // from 0
+	Undo   bool          `json:"undo,omitempty"`
+	Tx     drivers.TxID  `json:"tx"`
+	Within time.Duration `json:"within,omitempty"` // confirm window in ns; 0 = none
+}
+
+type saveRecord struct {
+	Device string `json:"device"`
+}
+
+type endRecord struct {
+	Interrupted bool     `json:"interrupted,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
+}
+
+// story is what a journal tells.
+type story struct {
+	head     runRecord
+	attempts []*Run
+	begun    map[string]bool // devices to which a transaction may have been sent
+	open     map[string]bool // devices whose last transaction has no "done"
+	saved    map[string]bool // devices whose configuration may have been saved
+	last     map[string]Result
+	txs      map[drivers.TxID]stepRecord
+	records  int
+	torn     *journal.Dropped
+}
+
+// tell reads the records of one run.
+func tell(recs []journal.Record, torn *journal.Dropped) (*story, error) {
+	s := &story{begun: map[string]bool{}, open: map[string]bool{}, saved: map[string]bool{}, last: map[string]Result{},
+		txs: map[drivers.TxID]stepRecord{}, records: len(recs), torn: torn}
+	if len(recs) == 0 || recs[0].Kind != recRun {
+		return nil, fmt.Errorf("the run died before it was written down: no device was touched")
+	}
+	for _, r := range recs {
+		if err := s.add(r); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *story) add(r journal.Record) error {
+	switch r.Kind {
+	case recRun:
+		if err := r.Into(&s.head); err != nil {
+			return err
+		}
+		if s.head.Plan == nil {
+			return fmt.Errorf("journal record %d has no plan", r.Seq)
+		}
+		return s.head.Plan.check()
+	case recAttempt:
+		var x attemptRecord
+		if err := r.Into(&x); err != nil {
+			return err
+		}
+		s.attempts = append(s.attempts, &Run{ID: s.head.ID, Fabric: s.head.Plan.Fabric, Kind: x.Kind, Owner: x.Owner,
+			Fence: x.Fence, Started: r.Time})
+	case recBegin, recDone:
+		var x stepRecord
+		if err := r.Into(&x); err != nil {
+			return err
+		}
+		if d := s.head.Plan.Device(x.Device); d == nil || x.Step < 0 || x.Step >= len(d.Steps) {
+			return fmt.Errorf("journal record %d is about step %d of %s, which the plan does not have", r.Seq, x.Step, x.Device)
+		}
+		if r.Kind == recBegin {
+			s.txs[x.Tx] = x
+			s.begun[x.Device] = true
+		}
+		s.open[x.Device] = r.Kind == recBegin
+	case recSave:
+		var x saveRecord
+		if err := r.Into(&x); err != nil {
+			return err
+		}
+		s.saved[x.Device] = true
+	case recResult:
+		var x Result
+		if err := r.Into(&x); err != nil {
+			return err
+		}
+		s.last[x.Device] = x
+		if x.Outcome != Unknown && x.Outcome != NeedsHands { // the device was read since
+			s.open[x.Device] = false
+		}
+		if n := len(s.attempts); n > 0 {
+			s.attempts[n-1].Results = append(s.attempts[n-1].Results, x)
+		}
+	case recEnd:
+		var x endRecord
+		if err := r.Into(&x); err != nil {
+			return err
+		}
+		if n := len(s.attempts); n > 0 {
+			a := s.attempts[n-1]
+			a.Ended, a.Interrupted, a.Notes = r.Time, x.Interrupted, x.Notes
+		}
+	default:
+		return fmt.Errorf("journal record %d is of kind %q, which this version of fabricctl does not know", r.Seq, r.Kind)
+	}
+	return nil
+}
+
+var (
+	idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,27}$`)
+	txPattern = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9-]{0,27})-t([0-9]{1,9})$`)
+)
+
+// txID is the n-th transaction of a run.
+func txID(run string, n int) drivers.TxID { return drivers.TxID(run + "-t" + strconv.Itoa(n)) }
+
+func runsDir(stateDir string) string   { return filepath.Join(stateDir, "runs") }
+func leasesDir(stateDir string) string { return filepath.Join(stateDir, "leases") }
+
+// LeasesDir is where the leases of a state directory are, for journal.Leases and journal.Break.
+func LeasesDir(stateDir string) string { return leasesDir(stateDir) }
+
+func runPath(stateDir, id string) string { return filepath.Join(runsDir(stateDir), id+".jsonl") }
+
+// ours reports whether the transaction stands in a journal of the state directory.
+func ours(stateDir string, tx drivers.TxID) bool {
+	m := txPattern.FindStringSubmatch(string(tx))
+	if m == nil {
+		return false
+	}
+	recs, torn, err := journal.ReadFile(runPath(stateDir, m[1]))
+	if err != nil {
+		return false
+	}
+	s, err := tell(recs, torn)
+	if err != nil {
+		return false
+	}
+	_, ok := s.txs[tx]
+	return ok
+}
+
+// sortedResults puts results in the order of the plan.
+func sortedResults(p *Plan, rs []Result) {
+	index := make(map[string]int, len(p.Devices))
+	for i, d := range p.Devices {
+		index[d.Name] = i
+	}
+	slices.SortStableFunc(rs, func(a, b Result) int { return index[a.Device] - index[b.Device] })
+}
+
+// oneLine joins the lines of a message.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

@@ -1,0 +1,220 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// session is the work on one device in one attempt. It is used by one goroutine.
+type session struct {
+	e       *Engine
+	a       *attempt
+	dp      *DevicePlan
+	dev     drivers.Device
+	caps    drivers.Caps
+	facts   render.Facts
+	j       judge
+	notes   []string
+	wrote   bool      // the device was seen changed by this attempt
+	reverts time.Time // when the device takes back by itself what is not confirmed; zero when nothing is
+}
+
+// dial opens a connection of its own and makes sure that it leads to the device of the plan. A connection that was
+// open is closed first: what is read afterwards is read anew.
+func (s *session) dial(ctx context.Context) error {
+	s.close()
+	d, err := s.e.Open(ctx, s.dp.Name)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	s.dev = d
+	f, caps, err := d.Facts(ctx)
+	if err != nil {
+		return fmt.Errorf("facts: %w", err)
+	}
+	if err := sameDevice(s.dp.Facts, f); err != nil {
+		return &RefusedError{Reason: s.dp.Name + ": " + err.Error(), Err: err}
+	}
+	dialect := s.e.Dialect(s.dp.OS)
+	if dialect == nil {
+		return fmt.Errorf("%s: no dialect is called %q", s.dp.Name, s.dp.OS)
+	}
+	f.Names = s.dp.Adopted
+	s.facts, s.caps = f, caps
+	s.j = newJudge(dialect, f, *s.dp.Intent, s.dp.Steps)
+	return nil
+}
+
+// redial is dial with patience, for a device that was just changed.
+func (s *session) redial(ctx context.Context) error {
+	var err error
+	for _, pause := range []time.Duration{0, time.Second, 3 * time.Second, 9 * time.Second} {
+		if pause > 0 {
+			if s.e.wait(ctx, pause) != nil {
+				break
+			}
+		}
+		if err = s.dial(ctx); err == nil || errors.Is(err, drivers.ErrIdentity) {
+			break
+		}
+	}
+	return err
+}
+
+// reread is what the device holds, over a new connection.
+func (s *session) reread(ctx context.Context) (render.Config, error) {
+	if err := s.redial(ctx); err != nil {
+		return nil, err
+	}
+	return s.read(ctx)
+}
+
+func (s *session) read(ctx context.Context) (render.Config, error) {
+	live, err := s.dev.Read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	return live, nil
+}
+
+func (s *session) close() {
+	if s.dev == nil {
+		return
+	}
+	if err := s.dev.Close(); err != nil {
+		s.e.log().Debug("close", "device", s.dp.Name, "error", err)
+	}
+	s.dev = nil
+}
+
+// sameDevice compares what a device says about itself with what it said when the plan was made.
+func sameDevice(plan, now render.Facts) error {
+	for _, x := range []struct{ what, was, is string }{
+		{"serial number", plan.Serial, now.Serial}, {"hostname", plan.Hostname, now.Hostname}, {"model", plan.Model, now.Model},
+	} {
+		if x.was != x.is {
+			return fmt.Errorf("%w: its %s is %q, the plan was made for %q", drivers.ErrIdentity, x.what, x.is, x.was)
+		}
+	}
+	return nil
+}
+
+// identify compares a device with the inventory. Without a serial number in the inventory, the hostname up to the
+// first dot must be the device's name.
+func identify(d *intent.Device, f render.Facts) error {
+	short, _, _ := strings.Cut(f.Hostname, ".")
+	switch {
+	case d.Serial != "" && f.Serial != d.Serial:
+		return fmt.Errorf("%w: %s has serial number %q and hostname %q, the inventory says serial number %q",
+			drivers.ErrIdentity, d.Name, f.Serial, f.Hostname, d.Serial)
+	case d.Serial == "" && short != "" && !strings.EqualFold(short, d.Name):
+		return fmt.Errorf("%w: %s has hostname %q; if it is right all the same, give its serial number %q in the inventory",
+			drivers.ErrIdentity, d.Name, f.Hostname, f.Serial)
+	}
+	return nil
+}
+
+// owners refuses a device that somebody else configures.
+func owners(name string, f render.Facts) error {
+	if len(f.Owners) == 0 {
+		return nil
+	}
+	return &RefusedError{Reason: name + " has another owner: " + strings.Join(f.Owners, "; ")}
+}
+
+// pending is the transactions that the device still knows, split into those of our journals and others.
+func (s *session) pending(ctx context.Context) (own, foreign []drivers.Tx, err error) {
+	c, ok := s.dev.(drivers.Confirmer)
+	if !ok {
+		return nil, nil, nil
+	}
+	all, err := c.Pending(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pending transactions: %w", err)
+	}
+	for _, tx := range all {
+		if s.a.mine(tx.ID) || ours(s.e.StateDir, tx.ID) {
+			own = append(own, tx)
+		} else {
+			foreign = append(foreign, tx)
+		}
+	}
+	return own, foreign, nil
+}
+
+// reclaim aborts what earlier runs of this state directory left on the device, except what keep holds back. What
+// looks like ours and is not in our journals is named and refused.
+func (s *session) reclaim(ctx context.Context, keep func(drivers.Tx) bool) error {
+	own, foreign, err := s.pending(ctx)
+	if err != nil {
+		return err
+	}
+	if len(foreign) > 0 {
+		ids := make([]string, len(foreign))
+		for i, tx := range foreign {
+			ids[i] = fmt.Sprintf("%s (%s)", tx.ID, tx.State)
+		}
+		slices.Sort(ids)
+		return &RefusedError{Reason: fmt.Sprintf("%s has transactions that look like ours and stand in no journal here: %s",
+			s.dp.Name, strings.Join(ids, ", ")), Hint: "another operator may be at work; abort them on the device when nobody is"}
+	}
+	for _, tx := range own {
+		if keep != nil && keep(tx) {
+			continue
+		}
+		if err := s.abort(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) abort(ctx context.Context, tx drivers.Tx) error {
+	if err := s.a.lease.Check(ctx); err != nil {
+		return err
+	}
+	s.e.at("device.abort.before")
+	err := s.dev.(drivers.Confirmer).Abort(ctx, tx.ID)
+	s.e.at("device.abort.after")
+	if err != nil {
+		return fmt.Errorf("abort transaction %s: %w", tx.ID, err)
+	}
+	if tx.State == drivers.TxTimed {
+		s.wrote = true
+	}
+	s.notef("left-over %s transaction %s was aborted", tx.State, tx.ID)
+	return nil
+}
+
+func (s *session) notef(format string, a ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, a...))
+}
+
+// result makes the result of the device, with the state already known.
+func (s *session) result(o Outcome, c Cause, done int, err error) Result {
+	r := Result{Device: s.dp.Name, Outcome: o, Cause: c, Steps: len(s.dp.Steps), Done: done, Notes: s.notes, Err: err}
+	if err != nil {
+		r.Message = oneLine(err.Error())
+	}
+	return r
+}
+
+// cause sorts an error.
+func cause(ctx context.Context, err error) Cause {
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused), errors.Is(err, drivers.ErrMoved), errors.Is(err, drivers.ErrReadOnly), errors.Is(err, drivers.ErrIdentity):
+		return Refused
+	case ctx.Err() != nil:
+		return Interrupted
+	}
+	return FailedCause
+}

@@ -1,0 +1,196 @@
+package rollout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// judge compares what a device holds with the steps of its plan. It is pure: everything it knows comes from the plan
+// and the facts.
+type judge struct {
+	d     *render.Dialect
+	f     render.Facts
+	own   func(render.Key) bool
+	want  render.Config // owned, as rendered; only to name what moved
+	steps []Step
+}
+
+func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step) judge {
+	own := d.Owns(dev, f)
+	want, _ := d.Render(dev, f)
+	return judge{d: d, f: f, own: own, want: want.Filter(own), steps: steps}
+}
+
+// fingerprint is a digest of owned settings. A setting that says what its absence says does not count, so that a device
+// which starts to show a default has not changed.
+func (j *judge) fingerprint(owned render.Config) string {
+	h := sha256.New()
+	for _, s := range owned {
+		if s.Key.Field != "" && j.d.Same(s.Key, &s.Value, nil, j.f) {
+			continue
+		}
+		fmt.Fprintf(h, "%q %q %q %q\n", s.Key.Scope, s.Key.Object, s.Key.Field, s.Value)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// canon is the owned part of live, with each value that the dialect calls the same as one of the steps' values
+// written as the step writes it: a threshold that the hardware rounded is the threshold that was asked for.
+func (j *judge) canon(live render.Config) render.Config {
+	known := map[render.Key][]*string{}
+	for _, s := range j.steps {
+		for _, c := range s.Changes {
+			known[c.Key] = append(known[c.Key], c.Before, c.After)
+		}
+	}
+	owned := live.Filter(j.own)
+	var spelled []render.Change
+	for k, vs := range known {
+		now := value(owned, k)
+		if now == nil || slices.ContainsFunc(vs, func(v *string) bool { return v != nil && *v == *now }) {
+			continue
+		}
+		for _, v := range vs {
+			if v != nil && j.d.Same(k, now, v, j.f) {
+				spelled = append(spelled, render.Change{Key: k, After: v})
+				break
+			}
+		}
+	}
+	if len(spelled) == 0 {
+		return owned
+	}
+	return render.Apply(owned, spelled)
+}
+
+func value(c render.Config, k render.Key) *string {
+	if v, ok := c.Find(k); ok {
+		return &v
+	}
+	return nil
+}
+
+// place is where a device stands with respect to one step.
+type place struct {
+	todo  []render.Change // still at Before
+	moved []render.Change // at neither Before nor After
+	all   int             // changes of the step
+	rest  bool            // every other owned setting is as planned
+}
+
+func (p place) touchedBefore() bool { return len(p.moved) == 0 && len(p.todo) == p.all }
+func (p place) touchedAfter() bool  { return len(p.moved) == 0 && len(p.todo) == 0 }
+func (p place) before() bool        { return p.rest && p.touchedBefore() }
+func (p place) after() bool         { return p.rest && p.touchedAfter() }
+
+// look places live at step i.
+func (j *judge) look(live render.Config, i int) place {
+	s := &j.steps[i]
+	todo, moved := render.Remaining(j.d, j.f, live, s.Changes)
+	rest := j.fingerprint(render.Apply(j.canon(live), s.Changes)) == s.After
+	return place{todo: todo, moved: moved, all: len(s.Changes), rest: rest}
+}
+
+// position is the number of steps that are in force; half says that the next one is in force in part. ok is false
+// when the device holds something that no moment of the plan explains.
+func (j *judge) position(live render.Config) (n int, half, ok bool) {
+	if last := len(j.steps) - 1; j.look(live, last).after() {
+		return len(j.steps), false, true
+	}
+	for i := len(j.steps) - 1; i >= 0; i-- {
+		if p := j.look(live, i); p.rest && len(p.moved) == 0 {
+			return i, len(p.todo) < p.all, true
+		}
+	}
+	return 0, false, false
+}
+
+// strangers are the changes whose key holds a value that no step knows: somebody else's.
+func (j *judge) strangers(live render.Config) []render.Change {
+	ours := map[render.Key]bool{}
+	var all []render.Change
+	for _, s := range j.steps {
+		_, moved := render.Remaining(j.d, j.f, live, s.Changes)
+		all = append(all, moved...)
+		for _, c := range s.Changes {
+			ours[c.Key] = ours[c.Key] || !slices.ContainsFunc(moved, func(m render.Change) bool { return m.Key == c.Key })
+		}
+	}
+	var out []render.Change
+	for _, c := range all {
+		if !ours[c.Key] {
+			ours[c.Key] = true // name it once
+			out = append(out, render.Change{Key: c.Key, Before: c.After, After: value(live, c.Key)})
+		}
+	}
+	return out
+}
+
+// top is the highest step whose own settings are all at Before or After, or -1: the step from which undoing starts.
+func (j *judge) top(live render.Config) int {
+	for i := len(j.steps) - 1; i >= 0; i-- {
+		if _, moved := render.Remaining(j.d, j.f, live, j.steps[i].Changes); len(moved) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// notOld are the settings of the steps that do not hold what they held before the run.
+func (j *judge) notOld(live render.Config) []render.Change {
+	seen := map[render.Key]bool{}
+	var old []render.Change
+	for _, s := range j.steps {
+		for _, c := range s.Changes {
+			if !seen[c.Key] {
+				seen[c.Key] = true
+				old = append(old, c.Invert())
+			}
+		}
+	}
+	todo, moved := render.Remaining(j.d, j.f, live, old)
+	out := append(todo, moved...)
+	for i := range out {
+		out[i].Before, out[i].After = out[i].After, value(live, out[i].Key)
+	}
+	return out
+}
+
+// moved names, in one line, what live holds that is not as after n steps.
+func (j *judge) moved(live render.Config, n int) string {
+	expect := slices.Clone(j.want)
+	for _, s := range slices.Backward(j.steps[n:]) {
+		expect = render.Apply(expect, s.Undo)
+	}
+	return list(render.Diff(j.d, j.f, expect, live.Filter(j.own)))
+}
+
+// list is changes as "key: a, was b" in one line, cut after three.
+func list(cs []render.Change) string {
+	var b strings.Builder
+	for i, c := range cs {
+		if i == 3 {
+			fmt.Fprintf(&b, "; and %d more", len(cs)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		io.WriteString(&b, c.Key.String()+" is "+shown(c.After)+", was "+shown(c.Before))
+	}
+	return b.String()
+}
+
+func shown(v *string) string {
+	if v == nil {
+		return "absent"
+	}
+	return fmt.Sprintf("%q", *v)
+}
