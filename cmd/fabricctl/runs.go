@@ -64,7 +64,7 @@ func (a *app) newRuns() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List, show, finish or take back runs",
-		Args:  noArgs,
+		Args:  wantVerb,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newRunsList(), a.newRunsShow(),
@@ -214,7 +214,7 @@ func (a *app) newLock() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lock",
 		Short: "List or break the leases that keep two runs on one fabric apart",
-		Args:  noArgs,
+		Args:  wantVerb,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	list := &cobra.Command{
