@@ -3,7 +3,7 @@
 // of fabricctl-host. It speaks those messages with its own structs and edits nccl.conf with its own code: it shares
 // nothing with packages render, hostwire and netlink, so that each is a witness for the other.
 //
-// What it prints follows iproute2 6.15 and coreutils 9.7 where those were at hand to compare with.
+// What it prints follows iproute2 6.1, coreutils 9.1 and dash, which were at hand to compare with.
 package host
 
 import (
