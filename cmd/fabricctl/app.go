@@ -94,10 +94,11 @@ Start a model:             fabricctl init my-fabric
 Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/inventory.yaml
 
 ` + exitHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors:              true,
+		SuggestionsMinimumDistance: 2,
+		SilenceUsage:               true,
+		Args:                       wantVerb,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return a.setup()
 		},

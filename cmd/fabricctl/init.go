@@ -60,9 +60,10 @@ kind: Inventory
 defaults:
   gnmi: {port: 50051, tls: {ca: file:ca.pem}, username: env:FABRIC_USER, password: env:FABRIC_PASSWORD}
   ssh: {username: env:FABRIC_USER, password: env:FABRIC_PASSWORD}
-devices:
-  # leaf1: {address: 192.0.2.11, serial: MT2214X00123, ports: {downlink-1: Ethernet0}}
-  # host1: {address: 192.0.2.101, nics: [{netdev: rdma0, port: "leaf1:downlink-1"}]}
+# One line per device; replace the {} by lines like these:
+#   leaf1: {address: 192.0.2.11, serial: MT2214X00123, ports: {downlink-1: Ethernet0}}
+#   host1: {address: 192.0.2.101, nics: [{netdev: rdma0, port: "leaf1:downlink-1"}]}
+devices: {}
 `
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)

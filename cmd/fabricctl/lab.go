@@ -13,7 +13,7 @@ func (a *app) newLab() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Run an emulated fabric in the process",
-		Args:  noArgs,
+		Args:  wantVerb,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var out string

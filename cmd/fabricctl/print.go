@@ -78,6 +78,18 @@ func noArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// wantVerb refuses a word that is no command of c, with the nearest one that is.
+func wantVerb(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see " + c.CommandPath() + " --help"
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + near[0] + "?"
+	}
+	return fail(exitUsage, hint, "%s has no command %q", c.Name(), args[0])
+}
+
 // count writes "1 device", "2 devices".
 func count(n int, noun string) string {
 	if n == 1 {

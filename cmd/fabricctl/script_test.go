@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fabricctl": main})
@@ -26,8 +29,11 @@ func TestScript(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("EXAMPLES", examples)
+			if err := os.CopyFS(filepath.Join(e.WorkDir, "examples"), os.DirFS(examples)); err != nil {
+				return err
+			}
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			return nil
