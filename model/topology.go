@@ -11,8 +11,8 @@ import (
 
 // Limits on what counts may generate.
 const (
-	maxDevices = 100_000
-	maxPorts   = 1_000_000
+	maxDevices = 50_000
+	maxPorts   = 300_000
 )
 
 // topology expands the topology section into devices and ports, and hangs overrides and inventory on them.
@@ -365,5 +365,9 @@ func natural(a, b string) int {
 }
 
 func leadingDigits(s string) int {
-	return len(s) - len(strings.TrimLeft(s, "0123456789"))
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n
 }

@@ -90,6 +90,9 @@ func split(b []byte) []part {
 			parts = append(parts, cur)
 			cur = part{line: line}
 		}
+		if version, ok := bytes.CutPrefix(l, []byte("%YAML 1.2")); ok { // the library reads 1.2, but knows only 1.1 by name
+			l = append([]byte("%YAML 1.1"), version...)
+		}
 		cur.text = append(cur.text, l...)
 		if t := bytes.TrimSpace(l); len(t) > 0 && t[0] != '%' && t[0] != '#' {
 			content = true // directives and comments belong to the document that follows

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// bomb is the classic alias bomb: each level holds the one before ten times.
+func bomb(levels int) string {
+	var b strings.Builder
+	b.WriteString("apiVersion: fabricctl/v1\nkind: Fabric\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
+	for i := 1; i <= levels; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+	}
+	return b.String()
+}
+
+// TestHostile: input of any kind gives findings that say what is wrong, and never takes the program down.
+func TestHostile(t *testing.T) {
+	for _, x := range []struct{ name, text, want string }{
+		{"alias bomb", bomb(9), "more than 1000000 values, anchors expanded"},
+		{"alias of itself", "a: &a [*a]\nkind: Fabric\n", "nested deeper than 32 levels"},
+		{"deep flow", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested deeper than 32 levels"},
+		{"very deep flow", strings.Repeat("[", 200_000), "not readable as YAML"},
+		{"deep block", strings.Repeat("- ", 5000) + "x", "nested deeper than 32 levels"},
+		{"not UTF-8", "kind: Fabric\nname: \xff\xfe\n", "m.yaml:2:1: error: yaml: the file is not UTF-8 text"},
+		{"UTF-16", "\xff\xfek\x00i\x00", "not UTF-8 text"},
+		{"control character", "kind: \x01\n", "not readable as YAML: control characters are not allowed"},
+		{"large", strings.Repeat("#", maxFile+1), "the file is larger than 8 MiB"},
+		{"empty", "", "no layer holds a Fabric document"},
+		{"comments only", "# nothing\n---\n# here\n", "no layer holds a Fabric document"},
+		{"a list", "[1, 2]", "a document must be a mapping, not a list"},
+		{"key is a mapping", "{a: b}: c\nkind: Fabric\n", "a key must be a single word"},
+		{"tag", "kind: !!binary Fabric\n", "the tag !!binary is not used here"},
+		{"unknown anchor", "kind: *nothing\n", "unknown anchor"},
+		{"merge of a scalar", "kind: Fabric\n<<: 5\n", "<< takes a mapping"},
+		{"tab", "kind: Fabric\nmtu:\n\thost: 1500B\n", "m.yaml:3:1: error: yaml: a tab in the indentation"},
+		{"unclosed", "kind: [Fabric\n", "not readable as YAML"},
+		{"null kind", "kind:\n", `unknown kind ""`},
+		{"long name", base + "nccl: {class: " + strings.Repeat("a", 5000) + "}\n", "is not a name"},
+		{"escape sequence", base + "acknowledge: [{rule: x, reason: \"\\e[31mred\"}]\n", "holds a control character"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, l := Load(files("m.yaml", x.text), "m.yaml")
+			runtime.ReadMemStats(&after)
+			if got := lines(l); !strings.Contains(got, x.want) || len(got) > 20_000 {
+				t.Errorf("got %d bytes, want %q:\n%.2000s", len(got), x.want, got)
+			}
+			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 1500 {
+				t.Errorf("%d MiB allocated", used)
+			}
+		})
+	}
+}
+
+// TestAccepted: what is unusual but right loads like the plain form.
+func TestAccepted(t *testing.T) {
+	want := load(t, files("m.yaml", base), "m.yaml").Digest()
+	for name, text := range map[string]string{
+		"BOM":        "\ufeff" + base,
+		"CRLF":       strings.ReplaceAll(base, "\n", "\r\n"),
+		"directives": "%YAML 1.2\n---\n" + base + "...\n",
+		"JSON-like":  strings.Replace(base, "mtu: {fabric: 9216B, host: 9000B}", `"mtu": {"fabric": "9216B", "host": "9000B"}`, 1),
+		"anchors":    strings.Replace(strings.Replace(base, "leaf_spine: {", "leaf_spine: &l {", 1), "host_leaf: {speed: 400Gbps}", "host_leaf: *l", 1),
+		"merge keys": strings.Replace(strings.Replace(base, "leaf_spine: {", "leaf_spine: &l {", 1), "host_leaf: {speed: 400Gbps}", "host_leaf: {<<: *l}", 1),
+	} {
+		f, l := Load(files("m.yaml", text), "m.yaml")
+		if s := lines(l); s != "" || f.Digest() != want {
+			t.Errorf("%s: findings or another digest\n%s", name, s)
+		}
+	}
+}
+
+// TestSecrets: what stands where a secret belongs is never repeated, also in documents that are wrong in other ways.
+func TestSecrets(t *testing.T) {
+	const canary = "c4n4ry-s3cret"
+	for _, text := range []string{
+		"gnmi: {password: " + canary + "}", "ssh: {key: \"" + canary + "\"}", "gnmi: {tls: {key: " + canary + "}}",
+		"ssh: {password: [" + canary + "]}", "ssh: {password: {value: " + canary + "}}", "gnmi: {password: 'env:'}\n    x: " + canary,
+		"ssh: {passwd: " + canary + "}",
+	} {
+		_, l := Load(files("m.yaml", base+inventory("  leaf1:\n    "+text+"\n")), "m.yaml")
+		var all strings.Builder
+		for _, f := range l {
+			all.WriteString(f.String() + "\n")
+		}
+		if strings.Contains(all.String(), canary) || !l.HasErrors() {
+			t.Errorf("%s:\n%s", text, all.String())
+		}
+	}
+}
+
+// FuzzLoad: no input panics, every finding has a rule and a message, and a clean model stays clean through With.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(base), []byte("apiVersion: fabricctl/v1\nkind: Fabric\nclasses: [{name: training, ecn: {kmin: 1KB}}]\n"))
+	f.Add([]byte(base+inventory("  host1: {nics: [{pci: \"0000:17:00.0\", port: \"leaf1:downlink-1\"}]}\n")), []byte(bomb(3)))
+	f.Add([]byte(base+"overrides: {leaf: {devices: {leaf1: {ports: {uplink-1: {mtu: {fabric: 1500B}}}}}}}\n"), []byte("\ufeff---\n\t"))
+	f.Add([]byte("kind: Profile\nmetadata: {name: sonic/x}\nplatform: {iface: E%d}\n"), []byte("<<: &a {b: *a}"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		fsys := fstest.MapFS{"d/a.yaml": &fstest.MapFile{Data: a}, "b.yml": &fstest.MapFile{Data: b}}
+		m, l := Load(fsys, "d", "b.yml")
+		for _, x := range l {
+			if x.Rule == "" || x.Msg == "" || x.Pos.Line < 0 {
+				t.Fatalf("a finding without rule, message or place: %+v", x)
+			}
+		}
+		digest := m.Digest()
+		if l.HasErrors() {
+			return
+		}
+		g, more := m.With(nil)
+		if more.HasErrors() || g.Digest() != digest {
+			t.Fatalf("an empty patch changed the model:\n%s", lines(more))
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package model
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+func TestWith(t *testing.T) {
+	f := load(t, files("m.yaml", base+"overrides: {leaf: {devices: {leaf1: {classes: [{name: training, ecn: {kmin: 1MB}}]}}}}\n"), "m.yaml")
+	before := f.Digest()
+	g, l := f.With(Patch{
+		{"classes.training.ecn.kmin", "0.9MB"},
+		{"overrides.leaf.devices.leaf1.classes.training.ecn.kmin", "2MB"},
+		{"nccl.timeout", "20"},
+	})
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	if f.Digest() != before || f.Classes[0].ECN.Kmin.V.String() != "800KB" {
+		t.Error("With changed its receiver")
+	}
+	kmin := g.Classes[0].ECN.Kmin
+	want := &Origin{Kind: FromExperiment, Ref: "patch", Pos: diag.Pos{File: "m.yaml", Line: 17, Col: 17}, Lost: []diag.Pos{{File: "m.yaml", Line: 17, Col: 17}}}
+	if kmin.V.String() != "900KB" || cmp.Diff(want, kmin.From) != "" {
+		t.Errorf("kmin is %s, origin (-want +got):\n%s", kmin.V, cmp.Diff(want, kmin.From))
+	}
+	if got := g.Roles["leaf"].Devices["leaf1"].Classes[0].ECN.Kmin.V.String(); got != "2MB" {
+		t.Errorf("the override is %s", got)
+	}
+	if g.NCCL.Timeout.V != 20 {
+		t.Error("a key that the model does not have yet must be set too")
+	}
+	if back, _ := g.With(Patch{{"classes.training.ecn.kmin", "800KB"}, {"overrides.leaf.devices.leaf1.classes.training.ecn.kmin", "1MB"}}); back.Digest() == before {
+		t.Error("nccl.timeout is still there, so the digest must differ")
+	}
+	if back, _ := g.With(Patch{{"classes.training.ecn.kmin", "0.8MB"}}); back.Classes[0].ECN.Kmin.V != f.Classes[0].ECN.Kmin.V {
+		t.Error("a value set back is not back")
+	}
+}
+
+func TestWithRefused(t *testing.T) {
+	f := load(t, files("m.yaml", base), "m.yaml")
+	for _, x := range []struct{ path, value, want string }{
+		{"classes.training.ecn.kmni", "1KB", "there is no kmni\n    hint: did you mean kmin?"},
+		{"classes.trainig.ecn.kmin", "1KB", "there is no trainig"},
+		{"classes.training.ecn.kmin", "1kb", `"1kb" uses kb`},
+		{"classes.training", "1KB", "a patch sets single values"},
+		{"classes.training.ecn.kmin.x", "1KB", `nothing can be set at "x"`},
+		{"manage.switches.pfc", "own", `nothing can be set at "pfc"`},
+		{"", "1KB", "a patch sets single values"},
+		{"mtu.fabric", "9300B", "more than sonic/sn5600 takes"},
+		{"classes.training.bandwidth", "61%", "add up to 101%"},
+	} {
+		_, l := f.With(Patch{{x.path, x.value}})
+		if got := lines(l); !strings.Contains(got, x.want) {
+			t.Errorf("%s = %s: got %q, want %q", x.path, x.value, got, x.want)
+		}
+	}
+}
+
+// TestDottedNames: names may hold dots, and the longest that fits is taken.
+func TestDottedNames(t *testing.T) {
+	f := load(t, files("m.yaml", strings.Replace(base, "{name: cnp,", "{name: training.cnp,", 1)), "m.yaml")
+	g, l := f.With(Patch{{"classes.training.cnp.priority", "7"}, {"classes.training.priority", "2"}})
+	if s := lines(l); s != "" || g.Classes[1].Priority.V != 7 || g.Classes[0].Priority.V != 2 {
+		t.Errorf("priorities %d and %d\n%s", g.Classes[0].Priority.V, g.Classes[1].Priority.V, s)
+	}
+}
+
+func TestAcknowledge(t *testing.T) {
+	f := load(t, files("m.yaml", base+`acknowledge: [{rule: loud, reason: "known"}, {rule: quiet, reason: "gone"}, {rule: bad, reason: "no"}]`+"\n"), "m.yaml")
+	var l diag.List
+	l.Warningf("loud", diag.Pos{}, "", "one")
+	l.Warningf("loud", diag.Pos{}, "", "two")
+	l.Warningf("other", diag.Pos{}, "", "three")
+	l.Errorf("bad", diag.Pos{}, "", "errors cannot be acknowledged")
+	var got []string
+	for _, x := range f.Acknowledge(l) {
+		got = append(got, x.Severity.String()+" "+x.Rule+" "+x.Ack)
+	}
+	want := []string{"error bad ", "warning loud known", "warning loud known", "warning other ", "info acknowledge ", "info acknowledge "}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if l[0].Ack != "" {
+		t.Error("the given list was changed")
+	}
+}
+
+// TestEveryLeafCounts: changing any value of a model that uses the whole schema changes the loaded Fabric. A leaf that
+// nothing reads would be silence where a user expects an effect.
+func TestEveryLeafCounts(t *testing.T) {
+	f, l := Load(os.DirFS("testdata"), "full.yaml")
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	seen := map[string]bool{}
+	for _, kind := range kinds() {
+		roots := map[string]*node{"Fabric": f.docs.fabric, "Inventory": f.docs.inventory, "Profile": f.docs.profiles["sonic/mine"]}
+		for _, leaf := range leaves(schemaOf(kind), roots[kind], "") {
+			seen[kind+" "+leaf.Path] = true
+			if leaf.Path == "kind" || leaf.Path == "apiVersion" || kind == "Profile" && leaf.Path == "metadata.name" {
+				continue
+			}
+			docs := f.docs
+			changed := change(roots[kind], leaf.From.Pos)
+			switch kind {
+			case "Fabric":
+				docs.fabric = changed
+			case "Inventory":
+				docs.inventory = changed
+			default:
+				docs.profiles = map[string]*node{"sonic/mine": changed}
+			}
+			if leaf.Text == "rest" || leaf.Text == "off" {
+				continue // the only word of its place
+			}
+			g, more := build(docs, false)
+			if same := reflect.DeepEqual(strip(f), strip(g)); same && len(lines(more)) == 0 && !leaf.Later {
+				t.Errorf("%s: %s is %q, and changing it changes nothing", kind, leaf.Path, leaf.Text)
+			}
+		}
+		walk(schemaOf(kind), "", func(sf *field, path, key string) {
+			if sf.scalar == nil || sf.kids != nil || sf.list != nil || strings.Contains(path, "ROLE") {
+				return
+			}
+			found := false
+			for p := range seen {
+				found = found || strings.HasPrefix(p, kind) && strings.HasSuffix(p, key)
+			}
+			if !found {
+				t.Errorf("testdata/full.yaml does not use %s of %s", key, path)
+			}
+		})
+	}
+}
+
+// strip is f without what is compared otherwise.
+func strip(f *Fabric) Fabric {
+	g := *f
+	g.docs = roots{}
+	return g
+}
+
+// change is a copy of the tree below n in which the scalar at pos has another value of its kind.
+func change(n *node, pos diag.Pos) *node {
+	r := *n
+	if n.shape == scalarNode && n.pos() == pos {
+		r.text = another(n.text)
+	}
+	r.items = nil
+	for _, e := range n.items {
+		r.items = append(r.items, change(e, pos))
+	}
+	r.kids = map[string]*node{}
+	for k, e := range n.kids {
+		r.kids[k] = change(e, pos)
+	}
+	return &r
+}
+
+// another is a different text that still parses wherever s does.
+func another(s string) string {
+	for from, to := range map[string]string{"true": "false", "own": "ignore", "observe": "own", "drop": "alert", "auto": "3KB", "cnp": "", "active": "absent", "maintenance": "planned", "unused": "fabric"} {
+		if s == from {
+			return to
+		}
+	}
+	i := strings.IndexAny(s, "0123456789")
+	if i < 0 {
+		return s + "x"
+	}
+	if s[i] == '1' {
+		return s[:i] + "2" + s[i+1:]
+	}
+	return s[:i] + "1" + s[i+1:]
+}
