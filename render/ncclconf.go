@@ -62,8 +62,8 @@ func EditNCCL(text []byte, cs []Change) ([]byte, error) {
 }
 
 func ncclLine(line []byte) (name, value string, ok bool) {
-	line = line[:len(line)-len(ending(line))]
 	line, _, _ = bytes.Cut(line, []byte{0})
+	line = line[:len(line)-len(ending(line))]
 	if bytes.HasPrefix(line, []byte("#")) {
 		return "", "", false
 	}
@@ -71,7 +71,13 @@ func ncclLine(line []byte) (name, value string, ok bool) {
 	if !ok || !ncclName(string(n)) {
 		return "", "", false
 	}
-	return string(n), strings.ToValidUTF8(string(v[:min(len(v), ncclMax)]), "\uFFFD"), true
+	return string(n), ncclCut(ncclCut(string(v))), true
+}
+
+// ncclCut is s as far as NCCL reads it, with what is not UTF-8 replaced. Twice is as often as needed: replacing makes
+// text longer.
+func ncclCut(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), ncclMax)], "\uFFFD")
 }
 
 func ending(line []byte) []byte {

@@ -1,0 +1,187 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// linuxTestTarget is a host with several NICs, whose NCCL file is one.
+func linuxTestTarget() target {
+	return target{
+		dialect: &linux, model: "linux/generic", iface: func(n int) string { return fmt.Sprintf("rdma%d", n) },
+		areas: intent.HostAreas,
+		adjust: func(t *rapid.T, p *intent.Policy) {
+			p.MTU = units.Bytes(rapid.IntRange(1280, 9216).Draw(t, "netdev mtu"))
+			p.NCCL = intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7}
+		},
+	}
+}
+
+func TestLinuxProperties(t *testing.T) { checkProperties(t, linuxTestTarget()) }
+
+// linuxHost is a host with two NICs.
+func linuxHost(f func(d *intent.Device)) intent.Device {
+	p := intent.Policy{Known: intent.HostAreas, MTU: 9000, NCCL: intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7}}
+	d := intent.Device{Name: "host1", Fabric: "pod1", Platform: "linux/generic", Host: true}
+	for i := range d.Manage {
+		d.Manage[i] = intent.Own
+	}
+	for i := range 2 {
+		d.Policies = append(d.Policies, p)
+		d.Ports = append(d.Ports, intent.Port{Name: fmt.Sprintf("nic%d", i), Iface: fmt.Sprintf("rdma%d", i), Site: "host", Manage: d.Manage, Policy: int32(i)})
+	}
+	if f != nil {
+		f(&d)
+	}
+	return d
+}
+
+func TestLinuxText(t *testing.T) {
+	c, l := linux.Render(linuxHost(nil), Facts{})
+	if len(l) > 0 {
+		t.Fatal(l)
+	}
+	checkGolden(t, "linux-host.txt", linux.Text(c))
+	if got := string(linux.Text(nil)); got != "" {
+		t.Errorf("nothing is written as %q", got)
+	}
+}
+
+func TestLinuxRender(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		edit  func(d *intent.Device)
+		text  string
+		finds string
+	}{
+		{"no NCCL", func(d *intent.Device) { d.Policies[0].NCCL, d.Policies[1].NCCL = intent.NCCL{}, intent.NCCL{} }, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n", ""},
+		{"only the class", func(d *intent.Device) {
+			d.Policies[0].NCCL = intent.NCCL{On: true}
+			d.Policies[1].NCCL = d.Policies[0].NCCL
+		}, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=0\n", ""},
+		{"two NCCL values", func(d *intent.Device) { d.Policies[1].NCCL.Timeout = 22 },
+			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22"},
+		{"too many retries", func(d *intent.Device) { d.Policies[0].NCCL.RetryCount, d.Policies[1].NCCL.RetryCount = 8, 7 },
+			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7"},
+		{"absent, unbound and hostile NICs", func(d *intent.Device) {
+			d.Ports[0].State = intent.Absent
+			d.Ports = append(d.Ports, intent.Port{Name: "nic2", Policy: 0}, intent.Port{Name: "nic3", Iface: "a b", Policy: 0})
+			d.Policies[1].NCCL = intent.NCCL{}
+		}, "link rdma1 mtu 9000\n", `nic3: "a b" is not the name`},
+	} {
+		c, l := linux.Render(linuxHost(tt.edit), Facts{})
+		if diff := cmp.Diff(tt.text, string(linux.Text(c))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if tt.finds == "" && len(l) > 0 || tt.finds != "" && (len(l) != 1 || !strings.Contains(l[0].Msg, tt.finds)) {
+			t.Errorf("%s: findings %v", tt.name, l)
+		}
+	}
+}
+
+func TestLinuxParseAndLift(t *testing.T) {
+	known := func(mtu units.Bytes, n intent.NCCL) intent.Policy {
+		return intent.Policy{Known: intent.HostAreas, MTU: mtu, NCCL: n}
+	}
+	for _, tt := range []struct {
+		name, text string
+		want       map[string]intent.Policy
+		says       []string
+	}{
+		{"a host by hand", "# host1\r\n\r\nlink rdma0 mtu 9000\r\n  link  eth0\tmtu 01500\r\nfile /etc/nccl.conf\r\n# RoCE\r\nNCCL_DEBUG=INFO\r\nNCCL_IB_TC=0x68\r\nNCCL_IB_TIMEOUT=22\r\n",
+			map[string]intent.Policy{"rdma0": known(9000, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22}), "eth0": known(1500, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22})}, nil},
+		{"first of two wins in the file, last of two links", "link a mtu 1\nlink a mtu 2\nfile /etc/nccl.conf\nNCCL_IB_TC=104\nNCCL_IB_TC=106\n",
+			map[string]intent.Policy{"a": known(2, intent.NCCL{On: true, TrafficClass: 104})}, []string{"given twice, as 1 and 2"}},
+		{"spaces make another variable", "link a mtu 1500\nfile /etc/nccl.conf\nNCCL_IB_TC = 104\n #NCCL_IB_TIMEOUT=3\n",
+			map[string]intent.Policy{"a": known(1500, intent.NCCL{})}, nil},
+		{"default, zero and nonsense", "link a mtu 1500\nfile /etc/nccl.conf\nNCCL_IB_TC=-1\nNCCL_IB_TIMEOUT=0\nNCCL_IB_RETRY_CNT=many\n",
+			map[string]intent.Policy{"a": known(1500, intent.NCCL{})}, []string{`"many" is not a number from 0 to 7`, "0 is a value that the model does not have"}},
+		{"not a host", "link a mtu 15x0\ninterface Ethernet1\n   mtu 9214\n", map[string]intent.Policy{},
+			[]string{`line 1: "link a mtu 15x0" is not`, `line 2: "interface Ethernet1" is not`, `line 3: "mtu 9214" is not`}},
+	} {
+		c, l := linux.Parse([]byte(tt.text))
+		got, more := linux.Lift(c, Facts{Hostname: "host1"})
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		l = append(l, more...)
+		if len(l) != len(tt.says) {
+			t.Errorf("%s: findings %v", tt.name, l)
+			continue
+		}
+		for i, part := range tt.says {
+			if !strings.Contains(l[i].Msg, part) || l[i].Severity != diag.Warning {
+				t.Errorf("%s: finding %v, want %q", tt.name, l[i], part)
+			}
+		}
+	}
+}
+
+func TestLinuxOwns(t *testing.T) {
+	mtu, tc, timeout := linuxMTU("rdma0"), ncclKey(ncclTC), ncclKey(ncclTimeout)
+	for _, tt := range []struct {
+		name string
+		edit func(d *intent.Device)
+		want []Key
+	}{
+		{"all", nil, []Key{mtu, tc, timeout}},
+		{"a NIC observes the file", func(d *intent.Device) { d.Ports[1].Manage[intent.AreaNCCL] = intent.Observe }, []Key{mtu}},
+		{"a variable that the model does not set", func(d *intent.Device) { d.Policies[0].NCCL.Timeout, d.Policies[1].NCCL.Timeout = 0, 0 }, []Key{mtu, tc}},
+		{"NIC in maintenance", func(d *intent.Device) { d.Ports[0].State = intent.Maintenance }, []Key{tc, timeout}},
+		{"host in maintenance", func(d *intent.Device) { d.State = intent.Maintenance }, nil},
+	} {
+		own := linux.Owns(linuxHost(tt.edit), Facts{})
+		var got []Key
+		for _, k := range []Key{mtu, tc, timeout, linuxMTU("eth0"), linuxMTU(""), ncclKey("NCCL_DEBUG")} {
+			if own(k) {
+				got = append(got, k)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestLinuxSameAndRisk(t *testing.T) {
+	live, _ := linux.Parse([]byte("link rdma0 mtu 1500\nlink rdma1 mtu 9000\nfile /etc/nccl.conf\nNCCL_IB_TC=0150\nNCCL_IB_TIMEOUT=20 \nNCCL_DEBUG=INFO\n"))
+	d := linuxHost(nil)
+	own := linux.Owns(d, Facts{})
+	want, _ := linux.Render(d, Facts{})
+	cs := Diff(&linux, Facts{}, live.Filter(own), want.Filter(own))
+	if diff := cmp.Diff([]string{"add nccl|/etc/nccl.conf|NCCL_IB_RETRY_CNT", "set link|rdma0|mtu"}, keysOf(cs)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	risks := linux.Risk(live, cs, Facts{})
+	if len(risks) != 2 || risks[0].Class != Flap || fmt.Sprint(risks[0].Ports) != "[rdma0]" || risks[1].Class != Hitless {
+		t.Errorf("risks %+v", risks)
+	}
+}
+
+func TestNCCLInt(t *testing.T) {
+	for s, want := range map[string]int64{"104": 104, " 104": 104, "0x68": 104, "0X68": 104, "0150": 104, "-1": -1, "+7": 7, "7 # seven": 7, "0": 0, "08": 0, "0xg": 0} {
+		if n, ok := ncclInt(s); !ok || n != want {
+			t.Errorf("%q is %d (%v), want %d", s, n, ok, want)
+		}
+	}
+	for _, s := range []string{"", "x", "-", "99999999999999999999"} {
+		if n, ok := ncclInt(s); ok {
+			t.Errorf("%q is %d", s, n)
+		}
+	}
+}
+
+func FuzzLinuxParse(f *testing.F) {
+	f.Add(read(f, "linux-host.txt"))
+	f.Add([]byte("file /etc/nccl.conf\nA=" + strings.Repeat("a\xff", 600) + "\nB=1\r\r\x00C"))
+	f.Add([]byte("link a mtu 0\nlink a\u2003b mtu 1\nfile /etc/nccl.conf\nA=\xff\r\nA=2\nB=\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) { checkParser(t, &linux, b) })
+}
