@@ -113,10 +113,14 @@ func (p *Plan) waves() []wave {
 	return ws
 }
 
-// work carries out the waves one after the other. A wave starts only when every device of the one before is as
-// wished, and gate is nil.
-func (a *attempt) work(ctx context.Context, ws []wave, gate error, f func(context.Context, *session) Result) {
+// work carries out the waves one after the other. A wave starts only when every device of the ones before is as
+// wished; one of hosts also only when hosts is nil.
+func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(context.Context, *session) Result) {
+	var gate error
 	for _, w := range ws {
+		if w[0].Host && gate == nil {
+			gate = hosts
+		}
 		results := make([]Result, len(w))
 		slots := make(chan struct{}, a.e.parallel())
 		var wg sync.WaitGroup

@@ -53,6 +53,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions)
 	}
 	if err := e.read(ctx, d, o, &dp); err != nil {
 		msg := oneLine(err.Error())
+		dp.Steps = nil
 		switch {
 		case errors.Is(err, drivers.ErrIdentity):
 			dp.block("identity", msg)
@@ -288,32 +289,33 @@ func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live re
 			continue
 		}
 		at := d.Name + ":" + p.Iface
-		is, ok := lifted[p.Iface]
-		if !ok {
+		if _, ok := lifted[p.Iface]; !ok {
 			l.Add(diag.Finding{Rule: "no-such-port", Severity: diag.Warning, At: at, Msg: "the device does not show port " + p.Iface + " (" + p.Name + " in the model)"})
 			continue
 		}
-		want := d.PolicyOf(p)
+		var open intent.Areas // what nobody writes here
 		for a := range intent.NumAreas {
-			s := intent.AreaSet(a)
-			if p.Manage[a] == intent.Ignore || p.Manage[a] == intent.Own && m == Write && p.State == intent.Active {
-				continue
+			if mode := p.Manage[a]; mode == intent.Observe || mode == intent.Own && (m != Write || p.State != intent.Active) {
+				open |= intent.AreaSet(a)
 			}
-			if s &= want.Known & is.Known; is.Only(s) != want.Only(s) {
-				l.Add(diag.Finding{Rule: "observed-drift", Severity: diag.Info, At: at, Msg: differs(a, &is, want)})
-			}
+		}
+		is, want := lifted[p.Iface].Only(open), d.PolicyOf(p).Only(open)
+		if ds := intent.Differences(&is, &want); len(ds) > 0 {
+			l.Add(diag.Finding{Rule: "observed-drift", Severity: diag.Info, At: at, Msg: words(ds)})
 		}
 	}
 	return l
 }
 
-// differs says in domain words what an area holds and what the model asks for.
-func differs(a intent.Area, is, want *intent.Policy) string {
-	switch a {
-	case intent.AreaMTU:
-		return fmt.Sprintf("mtu is %d bytes, the model asks for %d", is.MTU, want.MTU)
-	case intent.AreaPFC:
-		return fmt.Sprintf("lossless priorities are %v, the model asks for %v", is.Lossless(), want.Lossless())
+// words is differences in one line, cut after four.
+func words(ds []intent.Difference) string {
+	var out []string
+	for i, d := range ds {
+		if i == 4 {
+			out = append(out, fmt.Sprintf("and %d more", len(ds)-i))
+			break
+		}
+		out = append(out, fmt.Sprintf("%s is %s, the model asks for %s", d.Label, d.Before, d.After))
 	}
-	return a.String() + " is not as the model asks for; it is observed, not written"
+	return strings.Join(out, "; ")
 }
