@@ -12,7 +12,7 @@ import (
 
 var dscpTotal = Rule{
 	ID:       "dscp-total",
-	Title:    "all 64 code points are mapped, and on all switches alike",
+	Title:    "all 64 code points are mapped, and on all devices alike",
 	Severity: diag.Error,
 	Run:      runDSCPTotal,
 }
@@ -26,7 +26,7 @@ type mapping struct {
 func runDSCPTotal(p *Pass) {
 	var maps causes[mapping]
 	for _, pl := range p.Places {
-		if !pl.Device.Host && pl.Knows(intent.AreaMaps) {
+		if pl.Knows(intent.AreaMaps) {
 			maps.add(mapping{pl.Policy.DSCP, pl.Active}, pl)
 		}
 	}
@@ -47,8 +47,8 @@ func runDSCPTotal(p *Pass) {
 	}
 }
 
-// commonMap is the map that most switches have, and how many of them; of equally many the one that maps more code
-// points, then the first. It is nil when no active switch has any.
+// commonMap is the map that most devices have, and how many of them; of equally many the one that maps more code
+// points, then the first. It is nil when no active device has any.
 func commonMap(maps *causes[mapping]) (common *[64]uint8, devices int) {
 	mapped := func(m *[64]uint8) int {
 		return len(codePoints(func(d int) bool { return m[d] != intent.Unmapped }))
@@ -76,7 +76,7 @@ func codePoints(is func(int) bool) (ds []int) {
 
 func dscpField(d int) intent.Field { return intent.Field("dscp." + strconv.Itoa(d)) }
 
-// reportGaps says which code points have no class, and where they belong: where the other switches send them, else to
+// reportGaps says which code points have no class, and where they belong: where the other devices send them, else to
 // the rest class of the model, else to any lossy class.
 func reportGaps(p *Pass, gaps []int, w *where, common *[64]uint8) {
 	to := "a lossy class"
@@ -84,7 +84,7 @@ func reportGaps(p *Pass, gaps []int, w *where, common *[64]uint8) {
 		to = fmt.Sprintf("priority %d, the rest class %s", rest.Priority.V, rest.Name)
 	}
 	if common != nil && !slices.ContainsFunc(gaps, func(d int) bool { return common[d] == intent.Unmapped }) {
-		to = targets(common, gaps) + " as on the other switches"
+		to = targets(common, gaps) + " as on the other devices"
 	}
 	p.report(w.first, diag.Finding{
 		Pos:  w.first.Origin(dscpField(gaps[0])).At(),
@@ -109,7 +109,7 @@ func reportOddMap(p *Pass, m mapping, differ []int, w *where, common *[64]uint8,
 	p.report(w.first, diag.Finding{
 		Pos: w.first.Origin(dscpField(differ[0])).At(),
 		Msg: fmt.Sprintf("dscp %s: to %s on %s, but to %s on %s", intent.Ranges(differ), targets(&m.to, differ), w,
-			targets(common, differ), plural(devices, "switch", "switches")),
+			targets(common, differ), plural(devices, "device", "devices")),
 		Hint: fmt.Sprintf("map dscp %s on %s as the others do: to %s", intent.Ranges(differ), w, targets(common, differ)),
 	})
 }

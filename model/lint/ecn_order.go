@@ -28,26 +28,26 @@ type rampCause struct {
 }
 
 func runECNOrder(p *Pass) {
-	var bad causes[rampCause]
+	var ramps causes[rampCause]
 	for _, pl := range p.Places {
 		if !pl.Knows(intent.AreaECN) {
 			continue
 		}
 		for i, q := range pl.Policy.Queues {
 			e := q.ECN
-			if !e.On || (e.Kmin > 0 && e.Kmin <= e.Kmax && e.Pmax > 0 && e.Pmax <= wholePercent) {
+			if !e.On {
 				continue
 			}
 			at := func(suffix string) diag.Pos { return pl.Origin(perQueue("ecn.", i, suffix)).At() }
-			bad.add(rampCause{i, class(pl.Device, i), e, at(".kmin"), at(".kmax"), at(".pmax"), pl.Active}, pl)
+			ramps.add(rampCause{i, class(pl.Device, i), e, at(".kmin"), at(".kmax"), at(".pmax"), pl.Active}, pl)
 		}
 	}
-	for c, w := range bad.all {
+	for c, w := range ramps.all {
 		reportRamp(p, c, w)
 	}
 }
 
-// reportRamp says each thing that is wrong with one ramp.
+// reportRamp says each thing that is wrong with one ramp, and nothing about a sound one. kmin equal to kmax is sound.
 func reportRamp(p *Pass, c rampCause, w *where) {
 	o := func(suffix string) diag.Related {
 		return setHere(suffix, w.first.Origin(perQueue("ecn.", c.prio, "."+suffix)))

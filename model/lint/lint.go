@@ -148,7 +148,8 @@ func (p *Pass) addLinks(all []Place) {
 		index[end{pl.Device.Name, pl.Port.Name}] = i
 	}
 	for i, a := range all {
-		if j, ok := index[end{a.Port.Peer, a.Port.PeerPort}]; ok && i < j {
+		j, ok := index[end{a.Port.Peer, a.Port.PeerPort}]
+		if ok && i < j && all[j].Port.Peer == a.Device.Name && all[j].Port.PeerPort == a.Port.Name {
 			p.Links = append(p.Links, Link{a, all[j]})
 		}
 	}

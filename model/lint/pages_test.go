@@ -237,8 +237,12 @@ func TestHintsHold(t *testing.T) {
 					for _, g := range found {
 						before[g.Rule+g.Pos.String()] = true
 					}
-					for _, g := range (example{model: next}).check(t) {
-						if g.Rule == f.Rule && g.Msg == f.Msg || !before[g.Rule+g.Pos.String()] {
+					after := example{model: next}.check(t)
+					if len(after) >= len(found) {
+						t.Errorf("%s\nafter doing it, nothing is better: %q", f, texts(after))
+					}
+					for _, g := range after {
+						if !before[g.Rule+g.Pos.String()] {
 							t.Errorf("%s\nafter doing it: %s", f, g)
 						}
 					}
@@ -265,8 +269,11 @@ classes:
 	sound(t, l)
 	n, _ := intent.Resolve(f)
 	var b bytes.Buffer
-	for _, s := range texts(lint.Check(n, f)) {
-		b.WriteString(s + "\n")
+	for _, f := range lint.Check(n, f) {
+		b.WriteString(f.String() + "\n")
+		if f.At != "" {
+			t.Errorf("At is %q, although a line is known", f.At)
+		}
 	}
 	want := `fabric.yaml:17:17: error: ecn-order: kmin 350KB of class training is above its kmax 123KB on leaf1 and 5 more
     site.yaml:6:17: kmax set here, over fabric.yaml:17:30

@@ -36,7 +36,7 @@ func runPFCSymmetry(p *Pass) {
 		if a == b {
 			continue
 		}
-		if bits.OnesCount8(a) < bits.OnesCount8(b) || bits.OnesCount8(a) == bits.OnesCount8(b) && a < b {
+		if bits.OnesCount8(a) < bits.OnesCount8(b) {
 			l.A, l.B, a, b = l.B, l.A, b, a
 		}
 		k := oneSided{

@@ -201,7 +201,7 @@ func TestRulesAgreeWithPlainLook(t *testing.T) {
 func drawEdit(t *rapid.T) func(*intent.Policy) {
 	q := rapid.IntRange(0, 7).Draw(t, "priority")
 	dscp := rapid.IntRange(0, 63).Draw(t, "dscp")
-	size := units.Bytes(rapid.SampledFrom([]int64{0, 1500, 8978, 9000, 9022, 9216, 800_000}).Draw(t, "size"))
+	size := units.Bytes(rapid.SampledFrom([]int64{0, 1500, 8978, 9000, 9022, 9216, 800_000, 3_200_000}).Draw(t, "size"))
 	switch rapid.IntRange(0, 5).Draw(t, "what") {
 	case 0:
 		return func(p *intent.Policy) { p.MTU = size }

@@ -160,10 +160,23 @@ func TestRules(t *testing.T) {
 					edit(n, d, "", func(p *intent.Policy) { p.Queues[3].ECN = intent.ECN{} })
 				}
 				n.Device("leaf1").Ports[0].Speed = 100e9
+				edit(n, "spine2", "downlink-1", func(p *intent.Policy) { p.Queues[4] = intent.Queue{Lossless: true} })
+				edit(n, "leaf1", "uplink-2", func(p *intent.Policy) { p.Queues[4] = intent.Queue{Lossless: true} })
+				n.Device("leaf1").Port("uplink-2").Speed = 200e9
 				origins(n, map[intent.Field]*model.Origin{"lossless.3": line(14)})
 			},
-			want: []string{`fabric.yaml:14:11: error: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and leaf2: pause is the only control
-    hint: add ecn: {kmin: 150KB, kmax: 1.5MB, pmax: 10%} to class training`},
+			want: []string{
+				`leaf1:uplink-2: error: ecn-on-lossless: priority 4 is lossless, but its queue 4 has no ecn on leaf1 and spine2: pause is the only control
+    hint: add ecn: {kmin: 400KB, kmax: 2MB, pmax: 10%} to priority 4`,
+				`fabric.yaml:14:11: error: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and leaf2: pause is the only control
+    hint: add ecn: {kmin: 150KB, kmax: 1.5MB, pmax: 10%} to class training`,
+			},
+		},
+		{
+			name: "ecn-on-lossless: nothing is said where ECN is not known",
+			edit: func(n *intent.Net) {
+				edit(n, "leaf1", "", func(p *intent.Policy) { p.Known &^= intent.AreaSet(intent.AreaECN); p.Queues[3].ECN = intent.ECN{} })
+			},
 		},
 		{
 			name: "pfc-symmetry: a leaf without PFC, which also looks like its spines' fault",
@@ -191,6 +204,63 @@ func TestRules(t *testing.T) {
 			},
 			want: []string{`spine2:downlink-3: error: pfc-symmetry: leaf3:uplink-2 pauses for priority 4, but spine2:downlink-3 at the other end for priority 3
     hint: make the same priorities lossless on both ends: priorities 3-4`},
+		},
+		{
+			name: "pfc-symmetry: not judged where one end is not known",
+			edit: func(n *intent.Net) { edit(n, "spine1", "", func(p *intent.Policy) { *p = intent.Policy{} }) },
+		},
+		{
+			name: "pfc-symmetry: info where one end is in maintenance",
+			edit: func(n *intent.Net) {
+				n.Device("spine1").State = intent.Maintenance
+				edit(n, "spine1", "downlink-2", func(p *intent.Policy) { p.Queues[3].Lossless = false })
+			},
+			want: []string{`spine1:downlink-2: info: pfc-symmetry: leaf2:uplink-1 pauses for priority 3, but spine1:downlink-2 at the other end for no priority
+    hint: make priority 3 lossless on spine1:downlink-2 too, or on neither end`},
+		},
+		{
+			name: "pfc-symmetry: info where the other end is in maintenance",
+			edit: func(n *intent.Net) {
+				n.Device("leaf2").State = intent.Maintenance
+				edit(n, "spine1", "downlink-2", func(p *intent.Policy) { p.Queues[3].Lossless = false })
+			},
+			want: []string{`spine1:downlink-2: info: pfc-symmetry: leaf2:uplink-1 pauses for priority 3, but spine1:downlink-2 at the other end for no priority
+    hint: make priority 3 lossless on spine1:downlink-2 too, or on neither end`},
+		},
+		{
+			name: "pfc-symmetry: ports that do not name each other are no link",
+			edit: func(n *intent.Net) {
+				n.Device("spine1").Port("downlink-2").PeerPort = "uplink-2"
+				edit(n, "spine1", "downlink-2", func(p *intent.Policy) { p.Queues[3].Lossless = false })
+			},
+		},
+		{
+			name: "ecn-order: step marking is legal",
+			edit: func(n *intent.Net) {
+				edit(n, "leaf1", "", func(p *intent.Policy) { p.Queues[3].ECN.Kmin = p.Queues[3].ECN.Kmax })
+			},
+		},
+		{
+			name: "mtu-path: ports without a peer in the fabric are not part of it",
+			edit: func(n *intent.Net) {
+				n.Device("leaf1").Port("downlink-1").Peer = ""
+				n.Device("leaf2").Port("downlink-1").Peer = "elsewhere"
+				edit(n, "leaf1", "downlink-1", func(p *intent.Policy) { p.MTU = 1500 })
+				edit(n, "leaf2", "downlink-1", func(p *intent.Policy) { p.MTU = 1500 })
+			},
+		},
+		{
+			name: "mtu-path: of equally many the larger one is meant",
+			edit: func(n *intent.Net) {
+				for _, d := range []string{"leaf1", "leaf2", "leaf3", "leaf4"} {
+					for _, port := range []string{"downlink-1", "downlink-2"} {
+						n.Device(d).Port(port).Peer = ""
+					}
+					edit(n, d, "", func(p *intent.Policy) { p.MTU = 9100 })
+				}
+			},
+			want: []string{`leaf1:uplink-1: error: mtu-path: switch mtu is 9100B on leaf1 and 3 more, but 9216B on 8 of 16 switch ports
+    hint: set mtu.fabric to 9216B on leaf1 and 3 more`},
 		},
 		{
 			name: "mtu-path: one leaf smaller",
@@ -240,9 +310,27 @@ func TestRules(t *testing.T) {
 			},
 			want: []string{
 				`leaf2:downlink-1: error: dscp-total: dscp 56-63: 8 of 64 code points have no class on leaf2
-    hint: map dscp 56-63 on leaf2 to priority 0 as on the other switches`,
-				`leaf4:downlink-1: error: dscp-total: dscp 26-27,48: to priority 0 (26,48), priority 3 (27) on leaf4, but to priority 3 (26), priority 0 (27), priority 6 (48) on 4 switches
+    hint: map dscp 56-63 on leaf2 to priority 0 as on the other devices`,
+				`leaf4:downlink-1: error: dscp-total: dscp 26-27,48: to priority 0 (26,48), priority 3 (27) on leaf4, but to priority 3 (26), priority 0 (27), priority 6 (48) on 4 devices
     hint: map dscp 26-27,48 on leaf4 as the others do: to priority 3 (26), priority 0 (27), priority 6 (48)`,
+			},
+		},
+		{
+			name: "dscp-total: of equally many the fuller one is meant, and what is in maintenance has no vote",
+			edit: func(n *intent.Net) {
+				for _, d := range []string{"leaf1", "leaf2", "leaf3"} {
+					n.Device(d).State = intent.Maintenance
+					edit(n, d, "", func(p *intent.Policy) { p.DSCP[26] = 0 })
+				}
+				n.Device("spine2").State = intent.Absent
+				edit(n, "spine2", "", func(p *intent.Policy) { p.DSCP[26] = 0 })
+				edit(n, "leaf4", "", func(p *intent.Policy) { p.DSCP[7] = intent.Unmapped })
+			},
+			want: []string{
+				`leaf1:downlink-1: info: dscp-total: dscp 26: to priority 0 on leaf1 and 2 more, but to priority 3 on 1 device
+    hint: map dscp 26 on leaf1 and 2 more as the others do: to priority 3`,
+				`leaf4:downlink-1: error: dscp-total: dscp 7: 1 of 64 code points have no class on leaf4
+    hint: map dscp 7 on leaf4 to priority 0 as on the other devices`,
 			},
 		},
 		{
