@@ -88,7 +88,7 @@ func reportGaps(p *Pass, gaps []int, w *where, common *[64]uint8) {
 	}
 	p.report(w.first, diag.Finding{
 		Pos:  w.first.Origin(dscpField(gaps[0])).At(),
-		Msg:  fmt.Sprintf("dscp %s: %d of 64 code points have no class on %s", intent.Ranges(gaps), len(gaps), w),
+		Msg:  fmt.Sprintf("dscp %s on %s: no class for %d of 64 code points", intent.Ranges(gaps), w, len(gaps)),
 		Hint: fmt.Sprintf("map dscp %s on %s to %s", intent.Ranges(gaps), w, to),
 	})
 }

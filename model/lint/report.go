@@ -139,7 +139,7 @@ type ramp struct {
 }
 
 // startingRamp is NVIDIA's default up to 100 Gbps (150 KB, 1500 KB, 10 %), a middle way at 200 Gbps (400 KB, 2 MB,
-// 10 %) and half of Alibaba's scaling above (800 KB, 3200 KB, 20 %); see docs of the rule ecn-on-lossless.
+// 10 %) and half of Alibaba's scaling above (800 KB, 3200 KB, 20 %); the page of ecn-on-lossless says so too.
 func startingRamp(speed units.BitRate) ramp {
 	const gbps = 1_000_000_000
 	switch {

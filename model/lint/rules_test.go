@@ -309,7 +309,7 @@ func TestRules(t *testing.T) {
 				edit(n, "leaf4", "", func(p *intent.Policy) { p.DSCP[26], p.DSCP[27], p.DSCP[48] = 0, 3, 0 })
 			},
 			want: []string{
-				`leaf2:downlink-1: error: dscp-total: dscp 56-63: 8 of 64 code points have no class on leaf2
+				`leaf2:downlink-1: error: dscp-total: dscp 56-63 on leaf2: no class for 8 of 64 code points
     hint: map dscp 56-63 on leaf2 to priority 0 as on the other devices`,
 				`leaf4:downlink-1: error: dscp-total: dscp 26-27,48: to priority 0 (26,48), priority 3 (27) on leaf4, but to priority 3 (26), priority 0 (27), priority 6 (48) on 4 devices
     hint: map dscp 26-27,48 on leaf4 as the others do: to priority 3 (26), priority 0 (27), priority 6 (48)`,
@@ -329,7 +329,7 @@ func TestRules(t *testing.T) {
 			want: []string{
 				`leaf1:downlink-1: info: dscp-total: dscp 26: to priority 0 on leaf1 and 2 more, but to priority 3 on 1 device
     hint: map dscp 26 on leaf1 and 2 more as the others do: to priority 3`,
-				`leaf4:downlink-1: error: dscp-total: dscp 7: 1 of 64 code points have no class on leaf4
+				`leaf4:downlink-1: error: dscp-total: dscp 7 on leaf4: no class for 1 of 64 code points
     hint: map dscp 7 on leaf4 to priority 0 as on the other devices`,
 			},
 		},
