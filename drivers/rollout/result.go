@@ -90,13 +90,15 @@ func ExitCode(r *Run, err error) int {
 	case err != nil || r == nil:
 		return 1
 	}
-	var good, bad, safe int
+	var done, bad, safe int
 	for _, x := range r.Results {
 		switch {
 		case x.Outcome == Unknown || x.Outcome == NeedsHands:
 			return 5
 		case r.good(x):
-			good++
+			if x.Outcome != Unchanged {
+				done++
+			}
 		case x.Outcome == RolledBack || x.Cause == Refused || x.Outcome == Applied:
 			bad, safe = bad+1, safe+1
 		default:
@@ -108,7 +110,7 @@ func ExitCode(r *Run, err error) int {
 		return 130
 	case bad == 0:
 		return 0
-	case good > 0 && r.Kind != KindRollback:
+	case done > 0:
 		return 3
 	case safe > 0:
 		return 4

@@ -1,0 +1,371 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+func encoded(t testing.TB, p *Plan) []byte {
+	t.Helper()
+	b, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Drift is stable: a hundred reads of unchanged devices give the same bytes, however many are read at once.
+func TestPlanIsStable(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "s2", "s3", "h1")
+	f.flavour(flavour{saver: true})
+	first := encoded(t, f.plan(t))
+	for i := range 100 {
+		f.e.Parallel = 1 + i%4
+		if b := encoded(t, f.plan(t)); !bytes.Equal(b, first) {
+			t.Fatalf("plan %d differs: %s", i, cmp.Diff(string(first), string(b)))
+		}
+	}
+	if f.writes() > 0 {
+		t.Errorf("planning wrote %d times", f.writes())
+	}
+	for n, b := range f.boxes {
+		if b.unclosed > 0 {
+			t.Errorf("%s: %d connections left open", n, b.unclosed)
+		}
+	}
+}
+
+func TestPlanSteps(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "h1")
+	p := f.plan(t)
+	d := p.Device("s1")
+	var got strings.Builder
+	for _, s := range d.Steps {
+		got.WriteString(s.Why + "\n")
+		for _, c := range s.Changes {
+			got.WriteString("  " + string(c.Op) + " " + c.Key.String() + " " + shown(c.Before) + " > " + shown(c.After) + "\n")
+		}
+	}
+	want := `transaction 1 of 3: removals that must be gone first
+  remove watch|p1|time "200" > absent
+transaction 2 of 3: one transaction cannot hold a safe order
+  add prof|ours-a absent > ""
+  add prof|ours-a|kmin absent > "100"
+  set port|p1|mtu "1500" > "9000"
+  add port|p1|profile absent > "ours-a"
+  set port|p2|mtu "1400" > "9000"
+  set port|p2|profile "theirs" > "ours-a"
+transaction 3 of 3: one transaction cannot hold a safe order
+  add watch|p2|time absent > "400"
+`
+	if got.String() != want {
+		t.Error(cmp.Diff(want, got.String()))
+	}
+	if d.Ops != (Ops{Add: 4, Set: 3, Remove: 1}) || p.Ops().Total() != 16 {
+		t.Errorf("ops %+v, total %d", d.Ops, p.Ops().Total())
+	}
+	if class, ports := d.Worst(); class != render.Flap || ports != 2 {
+		t.Errorf("risk %v on %d ports", class, ports)
+	}
+	if d.Steps[0].Wave != waveSwitches || p.Device("h1").Steps[0].Wave != waveHosts {
+		t.Error("hosts are not after switches")
+	}
+}
+
+func TestPlanFile(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "h1")
+	p := f.plan(t)
+	path := filepath.Join(t.TempDir(), "plan.json")
+	if err := p.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	back, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(encoded(t, p)), string(encoded(t, back))); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(p.Device("s1").Intent, back.Device("s1").Intent); d != "" {
+		t.Errorf("the intent does not survive the file: %s", d)
+	}
+	r, err := f.e.Apply(context.Background(), back, leave)
+	if ExitCode(r, err) != 0 {
+		t.Errorf("a plan from a file: %+v, %v", r, err)
+	}
+	f.mustHold(t, "from a file", true, r)
+	r, err = f.e.Apply(context.Background(), back, leave)
+	if ExitCode(r, err) != 4 || !errors.Is(r.Results[0].Err, drivers.ErrMoved) {
+		t.Errorf("the same plan again is stale: exit %d, %+v, %v", ExitCode(r, err), r, err)
+	}
+	if err := p.WriteFile("/sys/plan.json"); err == nil {
+		t.Error("wrote where nothing can be written")
+	}
+}
+
+// A plan file that is not understood whole is refused, in words that name no Go type.
+func TestBadPlanFiles(t *testing.T) {
+	good := string(encoded(t, newFabric(stateDir(t), "s1").plan(t)))
+	for name, c := range map[string]struct{ text, says string }{
+		"empty":          {"", "unexpected end"},
+		"not json":       {"plan", "invalid character"},
+		"other schema":   {strings.Replace(good, "plan/v1", "plan/v2", 1), `schema is "fabricctl/plan/v2"`},
+		"no schema":      {"{}", `schema is ""`},
+		"unknown field":  {strings.Replace(good, `"tool"`, `"fool"`, 1), `unknown field "fool"`},
+		"wrong type":     {strings.Replace(good, `"tool": "test"`, `"tool": 7`, 1), `field "tool" does not hold a number`},
+		"cut":            {good[:len(good)/2], "unexpected end"},
+		"more after it":  {good + good, "after top-level value"},
+		"no fabric":      {strings.Replace(good, `"fabric": "pod1"`, `"fabric": ""`, 1), "is not a name"},
+		"hostile fabric": {strings.Replace(good, `"fabric": "pod1"`, `"fabric": "../x"`, 1), "is not a name"},
+		"twice":          {strings.Replace(good, `"devices": [`, `"devices": [{"name":"s1","os":"","platform":"","mode":"skipped","facts":{},"caps":{"confirm":false,"atomic":false,"persists_on_commit":false,"counters":false},"verified":false,"ops":{"add":0,"set":0,"remove":0}},`, 1), "stands twice"},
+		"other device":   {strings.Replace(good, `"device": "s1"`, `"device": "s2"`, 1), `step 1 is about "s2"`},
+		"other undo":     {tamper(t, good, func(s *Step) { v := "666"; s.Undo[0].After = &v }), "does not undo"},
+		"other change":   {tamper(t, good, func(s *Step) { v := "666"; s.Changes[0].Before = &v }), "does not undo"},
+		"no changes":     {tamper(t, good, func(s *Step) { s.Changes = nil }), "is empty"},
+		"broken chain":   {tamper(t, good, func(s *Step) { s.After = s.Before }), "does not start where"},
+		"op":             {tamper(t, good, func(s *Step) { s.Changes[0].Op, s.Undo[len(s.Undo)-1].Op = "set", "set" }), "does not say what it changes"},
+	} {
+		path := filepath.Join(t.TempDir(), "plan.json")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadFile(path)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "rollout.") {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	if _, err := ReadFile("/nowhere/plan.json"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func tamper(t testing.TB, text string, f func(*Step)) string {
+	p, err := Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(&p.Devices[0].Steps[0])
+	return string(encoded(t, p))
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encoded(f, newFabric(stateDir(f), "s1").plan(f)))
+	f.Add([]byte(`{"schema":"fabricctl/plan/v1","fabric":"x","devices":[{"name":"a","steps":[{}]}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := Decode(b)
+		if err != nil {
+			return
+		}
+		again, err := Decode(encoded(t, p))
+		if err != nil || !bytes.Equal(encoded(t, p), encoded(t, again)) {
+			t.Fatalf("a plan that was read cannot be written and read: %v", err)
+		}
+	})
+}
+
+// What a plan says of devices that it does not write.
+func TestPlanModes(t *testing.T) {
+	find := func(d *DevicePlan, rule string) string {
+		for _, x := range d.Findings {
+			if x.Rule == rule {
+				return x.Severity.String() + ": " + x.Msg
+			}
+		}
+		return ""
+	}
+	const drift = "mtu is 1500B, the model asks for 9000B"
+	for _, c := range []struct {
+		name          string
+		rig           func(*intent.Device, *box)
+		mode          Mode
+		rule, finding string
+		blocked       bool
+		failed        bool
+		opens         int
+	}{
+		{name: "observed", rig: func(d *intent.Device, b *box) {
+			d.Manage, d.Ports[0].Manage, d.Ports[1].Manage = intent.Manage{}, intent.Manage{}, intent.Manage{}
+		}, mode: Watch, rule: "observed-drift", finding: "info: " + drift, opens: 1},
+		{name: "maintenance", rig: func(d *intent.Device, b *box) { d.State = intent.Maintenance }, mode: Watch, rule: "observed-drift", finding: "info: " + drift, opens: 1},
+		{name: "maintenance and dead", rig: func(d *intent.Device, b *box) {
+			d.State = intent.Maintenance
+			b.onOpen = func(int) error { return errors.New("no route to host") }
+		}, mode: Watch, rule: "not-read", finding: "info: open: no route to host", opens: 1},
+		{name: "planned", rig: func(d *intent.Device, b *box) { d.State = intent.Planned }, mode: Skipped},
+		{name: "absent", rig: func(d *intent.Device, b *box) { d.State = intent.Absent }, mode: Skipped},
+		{name: "one port observed", rig: func(d *intent.Device, b *box) { d.Ports[0].Manage = intent.Manage{} }, mode: Write, rule: "observed-drift", finding: "info: " + drift, opens: 1},
+		{name: "missing port", rig: func(d *intent.Device, b *box) { d.Ports[1].Iface = "p7" }, mode: Write, rule: "no-such-port",
+			finding: "warning: the device does not show port p7 (downlink-2 in the model)", opens: 1},
+		{name: "dead", rig: func(d *intent.Device, b *box) { b.onRead = func(int) error { return errors.New("broken pipe") } }, mode: Write, failed: true, opens: 1},
+		{name: "wrong serial", rig: func(d *intent.Device, b *box) { b.facts.Serial = "X" }, mode: Write, blocked: true, rule: "identity",
+			finding: `error: this is not the device of the inventory: s1 has serial number "X" and hostname "s1", the inventory says serial number "S-s1"`, opens: 1},
+		{name: "wrong hostname", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "leaf9.example.net" }, mode: Write, blocked: true, rule: "identity",
+			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is right all the same, give its serial number "S-s1" in the inventory`, opens: 1},
+		{name: "hostname with domain", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "S1.example.net" }, mode: Write, opens: 1},
+		{name: "another owner", rig: func(d *intent.Device, b *box) { b.facts.Owners = []string{"AI-ECN is on"} }, mode: Write, blocked: true, rule: "owner",
+			finding: "error: somebody else configures it: AI-ECN is on", opens: 1},
+		{name: "unsaved", rig: func(d *intent.Device, b *box) { b.saver = true; b.startup = conf("x y z 1") }, mode: Write, rule: "unsaved",
+			finding: "warning: the running configuration differs from startup already; saving after apply saves that too", opens: 1},
+		{name: "stranger on our object", rig: func(d *intent.Device, b *box) {
+			b.running = render.Apply(b.running, changes("prof ours-a -", "prof ours-a kmin 300", "port x1 profile ours-a"))
+		}, mode: Write, blocked: true, rule: "name-collision",
+			finding: "error: prof|ours-a has our name and would change, but port|x1|profile, which the model does not know, uses it", opens: 1},
+		{name: "our own port in maintenance on our object", rig: func(d *intent.Device, b *box) {
+			b.running = render.Apply(b.running, changes("prof ours-a -", "prof ours-a kmin 300", "port x1 profile ours-a"))
+			d.Ports = append(d.Ports, intent.Port{Name: "downlink-9", Iface: "x1", State: intent.Maintenance})
+		}, mode: Write, opens: 1},
+	} {
+		f := newFabric(stateDir(t), "s1")
+		b := f.boxes["s1"]
+		c.rig(&f.net.Devices[0], b)
+		d := f.plan(t).Device("s1")
+		if d.Mode != c.mode || d.Blocked != c.blocked || (d.Error != "") != c.failed || b.opens != c.opens {
+			t.Errorf("%s: mode %s, blocked %v, error %q, %d connections", c.name, d.Mode, d.Blocked, d.Error, b.opens)
+		}
+		if c.rule != "" && find(d, c.rule) != c.finding {
+			t.Errorf("%s: %q, want %q", c.name, find(d, c.rule), c.finding)
+		}
+		if wantSteps := c.mode == Write && !c.blocked && !c.failed; (len(d.Steps) > 0) != wantSteps {
+			t.Errorf("%s: %d steps", c.name, len(d.Steps))
+		}
+		r, err := f.e.Apply(context.Background(), &Plan{Schema: PlanSchema, Fabric: "pod1", Devices: []DevicePlan{*d}}, leave)
+		code := 0
+		switch {
+		case c.blocked:
+			code = 4
+		case c.failed:
+			code = 1
+		}
+		if ExitCode(r, err) != code {
+			t.Errorf("%s: apply: exit %d, want %d: %+v, %v", c.name, ExitCode(r, err), code, r, err)
+		}
+	}
+}
+
+func TestNotRenderable(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	inner := *f.e.Dialect("test")
+	plain := inner.Render
+	inner.Render = func(d intent.Device, facts render.Facts) (render.Config, diag.List) {
+		c, l := plain(d, facts)
+		l.Errorf("inexpressible", diag.Pos{File: "f.yaml", Line: 3}, "", "no such thing here")
+		return c, l
+	}
+	f.e.Dialect = func(string) *render.Dialect { return &inner }
+	d := f.plan(t).Device("s1")
+	if !d.Blocked || len(d.Steps) > 0 || d.Findings.Count(diag.Error) != 1 {
+		t.Errorf("%+v", d)
+	}
+	f.e.Dialect = func(string) *render.Dialect { return nil }
+	if d := f.plan(t).Device("s1"); d.Error != `s1: no dialect is called "test"` {
+		t.Errorf("%q", d.Error)
+	}
+}
+
+// Adoption: the live object that only our ports use stands for ours, is edited in place, and survives the plan file,
+// a resume and a rollback.
+func TestAdopt(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	b := f.boxes["s1"]
+	b.running = render.Apply(b.running, changes("port p1 profile theirs"))
+	old := b.running
+	p, err := f.e.Plan(context.Background(), f.net, PlanOptions{Adopt: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.Device("s1")
+	if got := d.Adopted.Name("prof", "ours-a"); got != "theirs" {
+		t.Fatalf("adopted %v", d.Adopted)
+	}
+	p, err = Decode(encoded(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := f.after(t, 0)
+	died := g.doomed(14, map[string]int{}, func() { g.e.Apply(context.Background(), p, leave) })
+	g = g.after(t, 1<<40)
+	if r, err := g.e.Resume(context.Background(), "run-101"); ExitCode(r, err) != 0 {
+		t.Fatalf("died at %q; resume: %+v, %v", died, r, err)
+	}
+	now := g.boxes["s1"].running
+	if now.Get("prof", "theirs", "kmin") != "100" || now.Get("port", "p1", "profile") != "theirs" || strings.Contains(text(now), "ours-a") {
+		t.Errorf("not edited in place:\n%s", text(now))
+	}
+	if r, err := g.e.Rollback(context.Background(), "run-101"); ExitCode(r, err) != 0 || !g.boxes["s1"].running.Equal(old) {
+		t.Errorf("rollback: %+v, %v\n%s", r, err, text(g.boxes["s1"].running))
+	}
+}
+
+func TestPlanHonoursContext(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "s2")
+	ctx, cancel := context.WithCancel(context.Background())
+	f.boxes["s1"].onRead = func(int) error { cancel(); return nil }
+	if p, err := f.e.Plan(ctx, f.net, PlanOptions{}); !errors.Is(err, context.Canceled) || p != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	r := func(k Kind, xs ...Result) *Run { return &Run{Kind: k, Results: xs} }
+	x := func(o Outcome, c Cause) Result { return Result{Outcome: o, Cause: c} }
+	for i, c := range []struct {
+		r    *Run
+		err  error
+		want int
+	}{
+		{r(KindApply), nil, 0},
+		{r(KindApply, x(Applied, None), x(Unchanged, None)), nil, 0},
+		{r(KindApply, x(Unchanged, FailedCause)), nil, 1},
+		{nil, errors.New("no lease"), 1},
+		{nil, &RefusedError{Reason: "busy"}, 4},
+		{r(KindApply, x(Applied, None), x(Unchanged, FailedCause)), nil, 3},
+		{r(KindApply, x(Applied, None), x(RolledBack, FailedCause)), nil, 3},
+		{r(KindApply, x(Unchanged, None), x(Unchanged, FailedCause)), nil, 1},
+		{r(KindApply, x(Unchanged, Refused)), nil, 4},
+		{r(KindApply, x(RolledBack, FailedCause), x(Unchanged, NotStarted)), nil, 4},
+		{r(KindApply, x(Applied, None), x(NeedsHands, FailedCause)), nil, 5},
+		{r(KindApply, x(Unknown, FailedCause)), nil, 5},
+		{&Run{Interrupted: true, Results: []Result{x(RolledBack, Interrupted)}}, nil, 130},
+		{&Run{Interrupted: true, Results: []Result{x(Unknown, Interrupted)}}, nil, 5},
+		{r(KindRollback, x(RolledBack, None), x(Unchanged, None)), nil, 0},
+		{r(KindRollback, x(Applied, Refused)), nil, 4},
+		{r(KindRollback, x(RolledBack, None), x(Applied, Refused)), nil, 3},
+	} {
+		if got := ExitCode(c.r, c.err); got != c.want {
+			t.Errorf("case %d: exit %d, want %d", i, got, c.want)
+		}
+	}
+}
+
+// No Go type name, and no secret place, in what is written for machines.
+func TestJSONNames(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	r, err := f.e.Apply(context.Background(), f.plan(t), leave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":"run-1","fabric":"pod1","kind":"apply","owner":"` + r.Owner + `","fence":1,"started":"2026-08-01T12:00:00Z","ended":"2026-08-01T12:00:00Z","results":[{"device":"s1","outcome":"applied","steps":3,"done":3}]}`
+	if string(b) != want {
+		t.Errorf("got  %s\nwant %s", b, want)
+	}
+}
