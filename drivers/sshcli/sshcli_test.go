@@ -48,13 +48,15 @@ func TestRead(t *testing.T) {
 		{"junk first", lab.Options{}, lab.Faults{Junk: []byte("\x00\x01\xff\xfe\x1b[31m\x1b]0;title\x07\r\n\x80\x81#\r\n")}},
 		{"slow", lab.Options{}, lab.Faults{Delay: 5 * time.Millisecond}},
 		{"odd name", lab.Options{Hostname: "pod-1.leaf_1"}, lab.Faults{}},
+		{"a prompt too many, in which the next line can be read", lab.Options{Hostname: "e-n-a-b-l-e", MOTD: "keepout#"}, lab.Faults{SplitAt: "#", Pause: 20 * time.Millisecond}},
+		{"prompts in a banner", lab.Options{Foreign: banner + "banner login\nleaf1#\nEOF\n"}, lab.Faults{}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			b := newBench(t, x.opt)
 			b.sw.SetFaults(x.f)
 			d := b.dial()
 			got := b.read(d)
-			want, _ := render.ByOS("eos").Parse([]byte(b.sw.Running()))
+			want, _ := render.ByOS("eos").Parse([]byte(b.sw.Running() + x.opt.Foreign))
 			if diff := cmp.Diff(want, got); diff != "" || len(got) < 15 {
 				t.Errorf("%d settings (-want +got):\n%s", len(got), diff)
 			}
@@ -68,18 +70,21 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A description that looks like a prompt is cut from its line by packet boundaries wherever they fall.
+// banner is free text in the configuration, where anything can stand at the start of a line.
+const banner = "banner motd\nkeepout#\nspine1>\nleaf1 # no\nEOF\n"
+
+// Text that looks like a prompt is cut at packet boundaries wherever they fall.
 func TestPromptAtPacketBoundary(t *testing.T) {
-	b := newBench(t, lab.Options{Ports: []string{"Ethernet1/1", "Ethernet2/1", "Ethernet3/1", "Ethernet4/1"}})
+	b := newBench(t, lab.Options{Foreign: banner})
 	if err := b.sw.Type("interface Ethernet3/1\ndescription leaf1#\ninterface Ethernet4/1\ndescription leaf1(config)#"); err != nil {
 		t.Fatal(err)
 	}
-	want, _ := render.ByOS("eos").Parse([]byte(b.sw.Running()))
-	for chunk := 1; chunk < 60; chunk += 3 {
-		b.sw.SetFaults(lab.Faults{Chunk: chunk})
+	want, _ := render.ByOS("eos").Parse([]byte(b.sw.Running() + banner))
+	for _, f := range []lab.Faults{{SplitAt: "#", Pause: 20 * time.Millisecond}, {SplitAt: ">", Pause: 20 * time.Millisecond}, {Chunk: 1}, {Chunk: 13}} {
+		b.sw.SetFaults(f)
 		d := b.dial()
 		if got := b.read(d); !got.Equal(want) {
-			t.Fatalf("in pieces of %d: %s", chunk, cmp.Diff(want, got))
+			t.Fatalf("%+v: %s", f, cmp.Diff(want, got))
 		}
 		d.Close()
 	}
@@ -134,49 +139,64 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
-// What a hostile device does ends in an error that says what was awaited and what was seen, at once or when the
+// What a hostile device does ends in an error that says what was awaited and what was seen: at once, or when the
 // device was silent for too long.
 func TestHostile(t *testing.T) {
+	const short = 300 * time.Millisecond
 	for _, x := range []struct {
-		name string
-		opt  lab.Options
-		f    lab.Faults
-		says []string
+		name          string
+		opt           lab.Options
+		f             lab.Faults
+		login, answer time.Duration // how long to bear silence; 0 = longer than the test
+		says          []string
 	}{
-		{"no prompt", lab.Options{MOTD: "hello\n"}, lab.Faults{NoPrompt: true}, []string{`"log in"`, "was waiting for a prompt", `hello"`, "nothing came for"}},
-		{"stalls", lab.Options{}, lab.Faults{StallAt: regexp.MustCompile("show running")}, []string{`"show running-config"`, "was waiting for the prompt after leaf1#", `saw "show running-config"`, "nothing came for"}},
-		{"never ends", lab.Options{}, lab.Faults{Flood: regexp.MustCompile("show running")}, []string{"was waiting for the prompt", "more than 16 MiB of output", "dull switch"}},
-		{"cut short", lab.Options{}, lab.Faults{NoEnd: true}, []string{"the configuration was cut short", `was waiting for a last line "end"`, `saw "interface Ethernet4/1"`}},
-		{"closes", lab.Options{}, lab.Faults{DropAt: regexp.MustCompile("show running")}, []string{`"show running-config"`, "the device closed the connection"}},
-		{"only junk", lab.Options{}, lab.Faults{NoPrompt: true, Junk: []byte("\x00\x1b[2J\xff\xfe\x07bell#no\r\n")}, []string{"was waiting for a prompt", "bell#no"}},
+		{"no prompt", lab.Options{MOTD: "hello\n"}, lab.Faults{NoPrompt: true}, short, 0, []string{`"log in"`, "was waiting for a prompt, saw ", "nothing came for 300ms"}},
+		{"only junk", lab.Options{}, lab.Faults{NoPrompt: true, Junk: []byte("\x00\x1b[2J\xff\xfe\x07bell#no\r\n")}, short, 0, []string{"was waiting for a prompt, saw ", "nothing came for 300ms"}},
+		{"stalls", lab.Options{}, lab.Faults{StallAt: regexp.MustCompile("show running")}, 0, short, []string{`"show running-config"`, "was waiting for the prompt after leaf1#, saw ", "nothing came for 300ms"}},
+		{"never ends", lab.Options{}, lab.Faults{Flood: regexp.MustCompile("show running")}, 0, 0, []string{"was waiting for the prompt", "more than 16 MiB of output", "dull switch"}},
+		{"cut short", lab.Options{}, lab.Faults{NoEnd: true}, 0, 0, []string{"the configuration was cut short", `was waiting for a last line "end"`, `saw "interface Ethernet4/1"`}},
+		{"closes", lab.Options{}, lab.Faults{DropAt: regexp.MustCompile("show running")}, 0, 0, []string{`"show running-config"`, "the device closed the connection"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			b := newBench(t, x.opt)
 			b.sw.SetFaults(x.f)
-			b.cfg.Timeout = 300 * time.Millisecond
-			d, err := Dial(b.ctx(), b.cfg)
+			c := b.cfg
+			if x.login > 0 {
+				c.Timeout = x.login
+			}
+			d, err := Dial(b.ctx(), c)
 			if err == nil {
 				defer d.Close()
+				if x.answer > 0 {
+					d.console.quiet = x.answer
+				}
 				_, err = d.Read(b.ctx())
 			}
-			if err == nil {
-				t.Fatal("no error")
-			}
-			for _, s := range append(x.says, "leaf-one") {
-				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%q is missing in: %v", s, err)
-				}
-			}
+			says(t, err, nil, x.says...)
 			if strings.ContainsAny(err.Error(), "\x00\x1b\x07\n") || len(err.Error()) > 500 {
 				t.Errorf("not fit to print: %q", err)
 			}
 			b.sw.SetFaults(lab.Faults{})
 			if d != nil { // the next call connects again
-				b.cfg.Timeout = 30 * time.Second
-				d.config.Timeout = b.cfg.Timeout
 				b.read(d)
 			}
 		})
+	}
+}
+
+func TestSeen(t *testing.T) {
+	for _, x := range []struct{ got, want string }{
+		{"", "nothing"},
+		{"\x00\x07\r\n", "nothing"},
+		{"hello\r\n\r\n  world \n", `"hello / world"`},
+		{"\x1b[31mred\xff\x00#", `"[31mred?#"`},
+		{"password: hunter2-canary\n", `"password: [secret]"`},
+		{strings.Repeat("x", 200) + "end", `"…` + strings.Repeat("x", maxSeen-3) + `end"`},
+	} {
+		l := &line{tail: []byte(x.got)}
+		if got := l.seen(password); got != x.want {
+			t.Errorf("%q: %s, want %s", x.got, got, x.want)
+		}
 	}
 }
 

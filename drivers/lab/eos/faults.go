@@ -18,7 +18,8 @@ type Faults struct {
 	DropOn    *regexp.Regexp // cut the connection at this line, after it acted and before the answer
 	StallAt   *regexp.Regexp // at this line stop answering until the connection ends
 	Chunk     int            // send output in pieces of this many bytes
-	Pause     time.Duration  // wait between pieces
+	SplitAt   string         // end a piece of output after each of these
+	Pause     time.Duration  // wait after each piece
 	Delay     time.Duration  // wait before each answer
 	NoPrompt  bool           // never show a prompt
 	Flood     *regexp.Regexp // at this line send output without end

@@ -2,6 +2,7 @@ package eos
 
 import (
 	"bufio"
+	"bytes"
 	"strings"
 	"time"
 
@@ -199,13 +200,17 @@ func (t *terminal) raw(b []byte) bool {
 		if f.Chunk > 0 {
 			n = min(n, f.Chunk)
 		}
-		if n < len(b) && !t.wait(f.Pause) {
-			return false
+		cut := f.Chunk > 0
+		if i := bytes.Index(b, []byte(f.SplitAt)); f.SplitAt != "" && i >= 0 && i+len(f.SplitAt) <= n {
+			n, cut = i+len(f.SplitAt), true
 		}
 		if _, err := t.ch.Write(b[:n]); err != nil {
 			return false
 		}
 		b = b[n:]
+		if cut && !t.wait(f.Pause) {
+			return false
+		}
 	}
 	return true
 }
