@@ -70,6 +70,17 @@ type half struct {
 
 func (half) Close() error { return nil }
 
+// counted counts how often it is closed.
+type counted struct {
+	io.ReadWriteCloser
+	closed int
+}
+
+func (c *counted) Close() error {
+	c.closed++
+	return c.ReadWriteCloser.Close()
+}
+
 const hi = `{"hello":"fabricctl-host","protocol":1,"version":"v1","host":"gpu-17","os":"linux","arch":"amd64","uid":0}` + "\n"
 
 func TestRoundTrip(t *testing.T) {
@@ -263,10 +274,12 @@ func TestCancelOfADeafHost(t *testing.T) {
 	defer close(free)
 	dev := &box{commit: func(context.Context) error { close(begun); <-free; return nil }}
 	c, _ := serve(t, dev)
+	rw := &counted{ReadWriteCloser: c.rw}
+	c.rw = rw
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
-	if err := c.Commit(ctx, "tx", nil, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	if err := c.Commit(ctx, "tx", nil, 0); !errors.Is(err, context.Canceled) || rw.closed != 1 {
+		t.Errorf("got %v, closed %d times", err, rw.closed)
 	}
 	err := c.Ping(t.Context())
 	if err == nil || errors.Is(err, context.Canceled) {

@@ -60,7 +60,7 @@ func (f file) rewrite(edit func([]byte) ([]byte, error)) error {
 		return err
 	}
 	text, err := edit(old)
-	if err != nil || st != nil && bytes.Equal(old, text) {
+	if err != nil {
 		return err
 	}
 	dir := filepath.Dir(f.path)

@@ -14,6 +14,8 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/render"
+	"github.com/mdlayher/netlink"
+	"github.com/mdlayher/netlink/nltest"
 	"golang.org/x/sys/unix"
 )
 
@@ -151,6 +153,31 @@ func TestKernelLowersUpperLinks(t *testing.T) {
 	// The far end of a veth is not below it.
 	if err := d.Commit(context.Background(), "tx2", []render.Change{mtu("rail1", "1500", "1400")}, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// A list that the kernel calls interrupted is asked for again; one that stays so is an error.
+func TestInterruptedDump(t *testing.T) {
+	interrupted := 3
+	conn := nltest.Dial(func(req []netlink.Message) ([]netlink.Message, error) {
+		m := netlink.Message{Header: netlink.Header{Type: unix.RTM_NEWLINK, Flags: netlink.Multi}, Data: append(ifinfo(7), 8, 0, unix.IFLA_MTU, 0, 0x28, 0x23, 0, 0)}
+		end := netlink.Message{Header: netlink.Header{Type: netlink.Done, Flags: netlink.Multi}}
+		for i := range req {
+			m.Header.Sequence, end.Header.Sequence = req[i].Header.Sequence, req[i].Header.Sequence
+		}
+		if interrupted > 0 {
+			interrupted--
+			m.Header.Flags |= netlink.DumpInterrupted
+		}
+		return []netlink.Message{m, end}, nil
+	})
+	defer conn.Close()
+	if ls, err := (rtnl{conn}).List(t.Context()); err != nil || len(ls) != 1 || ls[0].Index != 7 || ls[0].MTU != 9000 || interrupted > 0 {
+		t.Errorf("got %+v, %v", ls, err)
+	}
+	interrupted = 1000
+	if _, err := (rtnl{conn}).List(t.Context()); err == nil || !strings.Contains(err.Error(), "came and went") {
+		t.Errorf("got %v", err)
 	}
 }
 

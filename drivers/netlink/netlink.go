@@ -189,9 +189,6 @@ func (d *Device) setMTU(ctx context.Context, m mtuChange) error {
 }
 
 func (d *Device) setVars(ctx context.Context, vars []render.Change) error {
-	if err := ctx.Err(); err != nil {
-		return d.named("commit", err)
-	}
 	err := d.nccl.rewrite(func(text []byte) ([]byte, error) {
 		if _, moved := render.Remaining(d.dialect, render.Facts{}, render.ParseNCCL(text), vars); len(moved) > 0 {
 			return nil, movedError(render.ParseNCCL(text), moved)

@@ -251,6 +251,9 @@ func TestEditedInThisMoment(t *testing.T) {
 	if got, _ := os.ReadFile(conf); err == nil || string(got) != "A=1\nB=2\n" {
 		t.Errorf("got %v, and the file is %q", err, got)
 	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(conf), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 func TestFacts(t *testing.T) {

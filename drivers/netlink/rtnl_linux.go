@@ -30,27 +30,43 @@ func (r rtnl) Close() error { return r.conn.Close() }
 // List is all links, by index.
 func (r rtnl) List(ctx context.Context) ([]Link, error) {
 	return until(ctx, func() ([]Link, error) {
-		msgs, err := r.conn.Execute(netlink.Message{
-			Header: netlink.Header{Type: unix.RTM_GETLINK, Flags: netlink.Request | netlink.Dump},
-			Data:   ifinfo(0),
-		})
-		if err != nil {
-			return nil, err
-		}
-		var links []Link
-		for _, m := range msgs {
-			if m.Header.Type != unix.RTM_NEWLINK {
-				continue
+		for range dumpTries {
+			links, whole, err := r.dump()
+			if whole || err != nil {
+				return links, err
 			}
-			l, err := parseLink(m.Data)
-			if err != nil {
-				return nil, err
-			}
-			links = append(links, l)
 		}
-		slices.SortFunc(links, func(a, b Link) int { return int(a.Index) - int(b.Index) })
-		return links, nil
+		return nil, fmt.Errorf("links came and went during each of %d looks", dumpTries)
 	})
+}
+
+// dumpTries is how often to ask for the links before giving up on a list that is not interrupted.
+const dumpTries = 10
+
+// dump asks for the links once. It is not whole when the kernel says that links came or went meanwhile: then one that
+// was there all the time may be missing.
+func (r rtnl) dump() (links []Link, whole bool, err error) {
+	msgs, err := r.conn.Execute(netlink.Message{
+		Header: netlink.Header{Type: unix.RTM_GETLINK, Flags: netlink.Request | netlink.Dump},
+		Data:   ifinfo(0),
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	whole = true
+	for _, m := range msgs {
+		whole = whole && m.Header.Flags&netlink.DumpInterrupted == 0
+		if m.Header.Type != unix.RTM_NEWLINK {
+			continue
+		}
+		l, err := parseLink(m.Data)
+		if err != nil {
+			return nil, false, err
+		}
+		links = append(links, l)
+	}
+	slices.SortFunc(links, func(a, b Link) int { return int(a.Index) - int(b.Index) })
+	return links, whole, nil
 }
 
 // SetMTU sends RTM_SETLINK with IFLA_MTU and nothing else.
