@@ -123,7 +123,7 @@ func topologySchema() field {
 			{key: "ports", doc: "ports that have no link, or need an interface name here", named: true, list: &field{key: "port", kids: []field{
 				leaf("name", nameScalar(), "name of the port").must(),
 				leaf("iface", ifaceScalar(), "the device's name of the port; the inventory wins"),
-				leaf("role", enumScalar("fabric", "host", "storage", "nic", "unused"), "what is at the other end; an unused port is left alone"),
+				leaf("role", enumScalar("fabric", "host", "storage", "nic", "unused"), "what is at the other end; an unused port is left alone, whoever manages the device"),
 				leaf("speed", rateScalar(), "speed of the port when no link gives it"),
 			}}},
 		}}},

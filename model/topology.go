@@ -275,10 +275,14 @@ func (t *topology) single(n *node) {
 			t.connect(da, pa, db, pb, v, e.from)
 		}
 	}
-	for _, d := range t.devices { // ports that nothing links
+	for _, d := range t.devices { // ports that nothing links are part of the fabric all the same, unless they say otherwise
 		for i := range d.Ports {
-			if d.Ports[i].Role == "" {
-				d.Ports[i].Role = "unused"
+			switch p := &d.Ports[i]; {
+			case p.Role != "":
+			case d.Host:
+				p.Role = "nic"
+			default:
+				p.Role = "fabric"
 			}
 		}
 	}

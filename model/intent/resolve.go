@@ -70,8 +70,9 @@ func (r *resolver) device(m *model.Device) Device {
 	for i := range m.Ports {
 		p := &m.Ports[i]
 		site, c := r.site(m, role, p)
+		owned := manageOver(manage, manageOf(p.Override))
 		if p.Role == "unused" {
-			c = r.idle
+			c, owned = r.idle, Manage{}
 		}
 		at, ok := index[c]
 		if !ok {
@@ -84,7 +85,7 @@ func (r *resolver) device(m *model.Device) Device {
 		d.Ports = append(d.Ports, Port{
 			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site,
 			Speed: p.Speed.V, Cable: p.Cable.V, State: stateOver(state, p.Override),
-			Manage: manageOver(manage, manageOf(p.Override)), Policy: at,
+			Manage: owned, Policy: at,
 		})
 	}
 	slices.SortStableFunc(d.Ports, func(a, b Port) int { return CompareNames(a.Name, b.Name) })

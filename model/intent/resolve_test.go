@@ -321,7 +321,7 @@ func TestTopologies(t *testing.T) {
 	m := strings.Replace(base, "hosts: {per_leaf: 2, netdevs: [rdma0]}", "hosts: {per_leaf: 2, rails: 2, netdevs: [rdma0, rdma1]}", 1)
 	m = strings.Replace(m, "leaves: {count: 2", "leaves: {count: 4", 1)
 	m = strings.Replace(m, "host_leaf: {speed: 200Gbps}", `host_leaf: {speed: 200Gbps}, list: [{a: "leaf1:downlink-2", b: "host2:nic-1", speed: 100Gbps}, {a: "store1:nic-1", b: "leaf4:storage-1", speed: 25Gbps}]`, 1)
-	m = strings.Replace(m, "  links:", "  devices:\n    - {name: store1, role: storage, platform: linux/generic, ports: [{name: nic-1, iface: eth7}, {name: nic-2, iface: eth8}]}\n  links:", 1)
+	m = strings.Replace(m, "  links:", "  devices:\n    - {name: store1, role: storage, platform: linux/generic, ports: [{name: nic-1, iface: eth7}, {name: nic-2, iface: eth8, role: unused}]}\n  links:", 1)
 	n := resolve(t, file(m+inventory), "m.yaml")
 	var got []string
 	for _, d := range n.Devices {
