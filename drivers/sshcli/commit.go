@@ -198,7 +198,7 @@ func significant(text string) []string {
 
 // finish commits the session. A refusal leaves the session open, and it is dropped; anything else is unknown.
 func (d *Device) finish(ctx context.Context, k *console, name string, within time.Duration) error {
-	err := k.all(ctx, d.flow.commit(within))
+	err := k.all(ctx, d.flow.commit(name, within))
 	var refused *drivers.RejectedError
 	switch {
 	case errors.As(err, &refused):

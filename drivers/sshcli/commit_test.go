@@ -430,3 +430,17 @@ func TestLogKeepsSecrets(t *testing.T) {
 		t.Error("the log contains a password (not repeated here)")
 	}
 }
+
+// What a terminal would act on is not typed, whatever a dialect says.
+func TestUntypable(t *testing.T) {
+	b := newBench(t, lab.Options{})
+	d := b.dial()
+	v := "x?\nreload now"
+	err := d.Commit(b.ctx(), "t1", []render.Change{{Op: render.Add, Key: render.Key{Scope: "interface Ethernet1/1", Object: "service-profile"}, Before: ptr("FCTL-A"), After: &v}}, 0)
+	says(t, err, nil, "cannot be typed", "nothing of session fctl-t1 is left")
+	if c := b.sw.Counters(); c.Commits != 0 || b.states() != "" {
+		t.Errorf("%+v %s", c, b.states())
+	}
+}
+
+func ptr(s string) *string { return &s }

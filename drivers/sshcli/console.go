@@ -174,7 +174,7 @@ func (k *console) do(ctx context.Context, l string) error {
 		return &drivers.RejectedError{Device: k.name, Sent: l, Sentence: strings.TrimSpace(s)}
 	}
 	if answer = strings.TrimSpace(answer); answer != "" {
-		k.log.Debug("answer", "device", k.name, "line", l, "answer", answer)
+		k.log.Info("the device remarks", "device", k.name, "line", l, "remark", answer)
 	}
 	return nil
 }
@@ -192,8 +192,8 @@ func (k *console) all(ctx context.Context, ls []string) error {
 // send types a line and reads to the next prompt, which becomes the current one, or to a question when one may come.
 // The answer is without the prompt, but with the question.
 func (k *console) send(ctx context.Context, l string, question *regexp.Regexp) (string, error) {
-	if strings.ContainsFunc(l, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", fmt.Errorf("%s: %q: a control character cannot be typed", k.name, l)
+	if strings.ContainsFunc(l, func(r rune) bool { return r < ' ' || r == 0x7f || r == '?' }) {
+		return "", fmt.Errorf("%s: %q: control characters and question marks cannot be typed: a terminal acts on them", k.name, l)
 	}
 	k.log.Debug("send", "device", k.name, "line", l)
 	opts := []util.Option{opoptions.WithExactMatchInput(), opoptions.WithNoStripPrompt()}

@@ -45,7 +45,7 @@ var eos = flow{
 	begin:  func(s string) []string { return []string{"configure session " + s} },
 	inside: regexp.MustCompile(`\(config-s-[^()\s]*\)#`),
 	diff:   "show session-config diffs",
-	commit: func(within time.Duration) []string {
+	commit: func(_ string, within time.Duration) []string {
 		if within <= 0 {
 			return []string{"commit"}
 		}

@@ -27,14 +27,14 @@ type flow struct {
 
 	// Reading.
 	running string // the line that shows the running configuration
-	end     string // its last line, without which it was cut short
+	end     string // its last line, without which it was cut short; "" when the system writes none
 	facts   []fact
 
 	// Changing. Names of sessions are made of prefix and a transaction id.
 	begin    func(session string) []string
 	inside   *regexp.Regexp // the prompt inside a session
 	diff     string         // the line that shows what the session would change; empty answer: nothing
-	commit   func(within time.Duration) []string
+	commit   func(session string, within time.Duration) []string
 	abort    []string // inside the session
 	list     string   // the line that lists sessions, and how to read its answer
 	sessions func(answer string, now time.Time) ([]session, error)

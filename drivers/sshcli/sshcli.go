@@ -199,7 +199,7 @@ func (d *Device) read(ctx context.Context, k *console) (string, render.Config, e
 	}
 	text := strings.TrimSpace(answer)
 	last := text[strings.LastIndexByte(text, '\n')+1:]
-	if strings.TrimSpace(last) != d.flow.end {
+	if d.flow.end != "" && strings.TrimSpace(last) != d.flow.end {
 		return "", nil, k.breakOff(fmt.Errorf("%s: %q: the configuration was cut short: was waiting for a last line %q, saw %q",
 			d.config.Name, d.flow.running, d.flow.end, shorten(last)))
 	}
