@@ -60,7 +60,11 @@ func (d *Device) Commit(ctx context.Context, _ drivers.TxID, cs []render.Change,
 		if n > 1 {
 			sent = fmt.Sprintf("%d deletes and %d updates, the first %s", len(req.Delete), len(req.Update), first)
 		}
-		return &drivers.RejectedError{Device: name, Sent: sent, Sentence: st.Code().String() + ": " + st.Message()}
+		err = &drivers.RejectedError{Device: name, Sent: sent, Sentence: st.Code().String() + ": " + st.Message()}
+		if st.Code() == codes.Unknown { // what the config updater says; it tells the client no more
+			err = fmt.Errorf("%w (the reason is in the switch's syslog)", err)
+		}
+		return err
 	}
 	return d.failed(bounded, "set "+first, err)
 }

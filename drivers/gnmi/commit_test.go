@@ -234,7 +234,7 @@ func TestFaultySets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if x.bad {
-				says(t, err, nil, "Unknown: Error: Failed to apply patch on the following scopes:", "SCHEDULER/scheduler.0/weight")
+				says(t, err, nil, "Unknown: Error: Failed to apply patch on the following scopes:", "the reason is in the switch's syslog", "SCHEDULER/scheduler.0/weight")
 				rejected, ok := errors.AsType[*drivers.RejectedError](err)
 				if !ok || rejected.Device != "leaf1" || rejected.Sent != "0 deletes and 2 updates, the first SCHEDULER/scheduler.0/weight" {
 					t.Errorf("%#v", rejected)

@@ -198,6 +198,10 @@ func TestFacts(t *testing.T) {
 	if caps != (drivers.Caps{Atomic: true, PersistsOnCommit: true}) {
 		t.Errorf("%+v", caps)
 	}
+	s.Edit(func(db sonic.DB) { db.Set("QUEUE", "Ethernet0|3", "scheduler", "[SCHEDULER|scheduler.0]") })
+	if got, _, err := open(t, config(s)).Facts(patience(t)); err != nil || len(got.Notes) != 3 || !strings.Contains(got.Notes[2], "before 2022") {
+		t.Error("an old image is not noted:", got, err)
+	}
 	s.Edit(func(db sonic.DB) { clear(db) })
 	if got, _, err := open(t, config(s)).Facts(patience(t)); err != nil || got.Hostname != "" || got.Model != "" {
 		t.Error(got, err)

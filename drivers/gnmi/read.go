@@ -18,11 +18,13 @@ import (
 // Facts identifies the switch from its ConfigDB. Serial number and image version are in other databases and stay "".
 // No competing owner shows in ConfigDB, so Owners is always empty here.
 func (d *Device) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
-	live, err := d.Read(ctx)
+	live, warnings, err := d.read(ctx)
 	if err != nil {
 		return render.Facts{}, drivers.Caps{}, err
 	}
-	return facts(live), caps(), nil
+	f := facts(live)
+	f.Notes = append(f.Notes, warnings...)
+	return f, caps(), nil
 }
 
 // facts is what a ConfigDB says of its switch.
@@ -51,25 +53,30 @@ func facts(live render.Config) render.Facts {
 // Read is the whole CONFIG_DB. A table or row that cannot be understood is an error, since commits decide by what is
 // there.
 func (d *Device) Read(ctx context.Context) (render.Config, error) {
+	live, _, err := d.read(ctx)
+	return live, err
+}
+
+func (d *Device) read(ctx context.Context) (live render.Config, warnings []string, err error) {
 	const op = "get CONFIG_DB"
 	if err := d.open(op); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := d.oneASIC(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text, err := d.get(ctx, path())
 	if err != nil {
-		return nil, d.failed(ctx, op, err)
+		return nil, nil, d.failed(ctx, op, err)
 	}
 	live, findings := dialect().Parse(text)
 	for _, f := range findings {
 		if f.Severity == diag.Error {
-			return nil, fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, f)
+			return nil, nil, fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, f)
 		}
-		d.config.Log.Debug("CONFIG_DB", "device", d.config.Name, "finding", f.String())
+		warnings = append(warnings, f.Msg)
 	}
-	return live, nil
+	return live, warnings, nil
 }
 
 // oneASIC refuses a switch that answers for a second namespace, once per connection.

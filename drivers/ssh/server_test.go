@@ -23,6 +23,7 @@ type server struct {
 	t        *testing.T
 	addr     string
 	key      xssh.Signer
+	second   xssh.Signer // another host key, of another type
 	password string
 	askTwice string // a second keyboard-interactive question
 	kbd      bool   // offer keyboard-interactive, else password
@@ -118,6 +119,9 @@ func (s *server) config() *xssh.ServerConfig {
 	}
 	c := &xssh.ServerConfig{}
 	c.AddHostKey(s.key)
+	if s.second != nil {
+		c.AddHostKey(s.second)
+	}
 	if s.kbd || s.both {
 		c.KeyboardInteractiveCallback = func(_ xssh.ConnMetadata, ask xssh.KeyboardInteractiveChallenge) (*xssh.Permissions, error) {
 			a, err := ask("", "", []string{"Password: "}, []bool{false})

@@ -25,6 +25,9 @@ type Output struct {
 // Run runs a command line of the device's own shell and waits for it. A status other than 0 is not an error: look at
 // Output. The end of ctx closes the whole connection, the only way that surely stops it. stdin may be nil.
 func (c *Client) Run(ctx context.Context, command string, stdin io.Reader) (Output, error) {
+	if err := c.ended(ctx); err != nil {
+		return Output{}, err
+	}
 	stop := c.CloseOn(ctx)
 	defer stop()
 	var stdout, stderr bounded
@@ -39,6 +42,14 @@ func (c *Client) Run(ctx context.Context, command string, stdin io.Reader) (Outp
 		return o, fmt.Errorf("%s: run %q: more than %d bytes of output", c.at, command, MaxOutput)
 	}
 	return o, nil
+}
+
+// ended is the error of a context that is over before anything began; the connection stays.
+func (c *Client) ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", c.at, context.Cause(ctx))
 }
 
 func (c *Client) run(command string, stdin io.Reader, stdout, stderr io.Writer) (Output, error) {
@@ -113,6 +124,9 @@ type Stream struct {
 // Open starts a shell or a command and leaves it running. The context bounds the opening only. A Read that a silent
 // peer leaves blocked ends with Client.Close.
 func (c *Client) Open(ctx context.Context, spec Spec) (*Stream, error) {
+	if err := c.ended(ctx); err != nil {
+		return nil, err
+	}
 	stop := c.CloseOn(ctx)
 	defer stop()
 	s, err := c.open(spec)
@@ -173,6 +187,9 @@ func (s *Stream) Close() error {
 
 // SFTP starts a file transfer session. The context bounds the start only; guard what follows with CloseOn.
 func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
+	if err := c.ended(ctx); err != nil {
+		return nil, err
+	}
 	stop := c.CloseOn(ctx)
 	defer stop()
 	f, err := sftp.NewClient(c.conn)

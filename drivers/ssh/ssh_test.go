@@ -237,6 +237,24 @@ func TestHostKeys(t *testing.T) {
 	}
 }
 
+// A server with several keys is asked for one that we know, whichever it would rather show.
+func TestSeveralHostKeys(t *testing.T) {
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := xssh.NewSignerFromKey(ec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := (&server{password: canary, second: second}).start(t)
+	for _, k := range []xssh.Signer{s.key, second} {
+		cfg := s.dial(t)
+		cfg.KnownHosts = knows(t, s.addr, k.PublicKey())
+		mustDial(t, cfg)
+	}
+}
+
 // A host certificate is accepted by its authority, as OpenSSH writes it.
 func TestHostCertificate(t *testing.T) {
 	host, _ := newKey(t)
@@ -386,6 +404,25 @@ func TestContextEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A context that is over before the call costs nothing: the connection stays.
+func TestEndedContext(t *testing.T) {
+	s := (&server{password: canary}).start(t)
+	cl := mustDial(t, s.dial(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := cl.Run(ctx, "exit 0", nil)
+	refused(t, s, err, context.Canceled)
+	_, err = cl.Open(ctx, ssh.Spec{})
+	refused(t, s, err, context.Canceled)
+	_, err = cl.SFTP(ctx)
+	refused(t, s, err, context.Canceled)
+	if _, err := cl.Run(t.Context(), "exit 0", nil); err != nil {
+		t.Error(err)
+	}
+	_, err = ssh.Dial(ctx, s.dial(t))
+	refused(t, s, err, context.Canceled)
 }
 
 // A peer that stops answering is given up by the keepalive, without any context.
