@@ -1,11 +1,12 @@
 package hostssh
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -48,7 +49,8 @@ func keyFile(t *testing.T) (xssh.PublicKey, string) {
 }
 
 // sshd starts the system's OpenSSH server behind a listener of ours, one process per connection, for one client key.
-func sshd(t *testing.T, client xssh.PublicKey) (addr string, key xssh.PublicKey) {
+// enter, if not nil, runs on the thread that starts those processes: what it does to its thread, they inherit.
+func sshd(t *testing.T, client xssh.PublicKey, enter func() error) (addr string, key xssh.PublicKey) {
 	t.Helper()
 	bin := witness.Tool(t, "sshd")
 	if os.Getuid() == 0 { // OpenSSH's empty directory for privilege separation
@@ -73,9 +75,15 @@ func sshd(t *testing.T, client xssh.PublicKey) (addr string, key xssh.PublicKey)
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	var log bytes.Buffer
-	var mu sync.Mutex
+	entered := make(chan error, 1)
 	wg.Go(func() {
+		if enter != nil {
+			runtime.LockOSThread() // without unlocking: the thread ends here, with what was done to it
+			err := enter()
+			if entered <- err; err != nil {
+				return
+			}
+		}
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -86,26 +94,50 @@ func sshd(t *testing.T, client xssh.PublicKey) (addr string, key xssh.PublicKey)
 			if err != nil {
 				continue
 			}
-			var said bytes.Buffer
-			cmd := exec.Command(bin, "-i", "-e", "-f", config)
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, &said
-			wg.Go(func() {
-				_ = cmd.Run() // ends when the client hangs up
-				_ = f.Close()
-				mu.Lock()
-				defer mu.Unlock()
-				log.Write(said.Bytes())
-			})
+			cmd := exec.Command(bin, "-i", "-f", config)
+			cmd.Stdin, cmd.Stdout = f, f
+			err = cmd.Start()
+			_ = f.Close()
+			if err == nil {
+				wg.Go(func() { _ = cmd.Wait() }) // ends when the client hangs up
+			}
 		}
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
 		wg.Wait()
-		if t.Failed() {
-			t.Logf("sshd:\n%s", &log)
-		}
 	})
+	if enter != nil {
+		switch err := <-entered; {
+		case errors.Is(err, fs.ErrPermission):
+			witness.Missing(t, "not permitted: "+err.Error())
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
 	return l.Addr().String(), key
+}
+
+// thisHost is this machine over its own sshd, with the real binary.
+func thisHost(t *testing.T, enter func() error) Config {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, clientPath := keyFile(t)
+	addr, hostKey := sshd(t, client, enter)
+	built := filepath.Join(t.TempDir(), "fabricctl-host")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", built, "github.com/fabricctl/fabricctl/cmd/fabricctl-host")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return Config{
+		SSH:    ssh.Config{Name: "here", Address: addr, User: me.Username, Keys: []ssh.Key{{Path: clientPath}}, KnownHosts: knows(t, addr, hostKey)},
+		Binary: func(string, string) ([]byte, error) { return os.ReadFile(built) },
+		Dir:    filepath.Join(t.TempDir(), "o'brien $HOME;cache"), // a name that a careless command line would trip over
+	}
 }
 
 // The whole way: our dialler, the system's sshd, sftp, the real binary, the kernel. Nothing is changed.
@@ -113,25 +145,7 @@ func TestRealHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a host is a Linux machine")
 	}
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, clientPath := keyFile(t)
-	addr, hostKey := sshd(t, client)
-
-	built := filepath.Join(t.TempDir(), "fabricctl-host")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", built, "github.com/fabricctl/fabricctl/cmd/fabricctl-host")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cache := filepath.Join(t.TempDir(), "o'brien $HOME;cache") // a name that a careless command line would trip over
-	cfg := Config{
-		SSH:    ssh.Config{Name: "here", Address: addr, User: me.Username, Keys: []ssh.Key{{Path: clientPath}}, KnownHosts: knows(t, addr, hostKey)},
-		Binary: func(string, string) ([]byte, error) { return os.ReadFile(built) },
-		Dir:    cache,
-	}
+	cfg := thisHost(t, nil)
 	first := dial(t, cfg)
 	name, err := os.Hostname()
 	if err != nil {
@@ -145,7 +159,7 @@ func TestRealHost(t *testing.T) {
 		t.Error(err)
 	}
 	again := text(t, dial(t, cfg)) // the warm way: nothing is uploaded
-	if es, err := os.ReadDir(cache); err != nil || len(es) != 1 {
+	if es, err := os.ReadDir(cfg.Dir); err != nil || len(es) != 1 {
 		t.Errorf("the cache holds %v, %v", es, err)
 	}
 	cfg.Binary = nil
