@@ -89,6 +89,13 @@ func (s *session) restore(ctx context.Context) error {
 	if left := s.j.notOld(live); len(left) > 0 {
 		return fmt.Errorf("%s could not be taken back whole: %s", s.dp.Name, list(left))
 	}
+	own, _, err := s.pending(ctx)
+	if err != nil {
+		return unreadable{err}
+	}
+	if len(own) > 0 {
+		return fmt.Errorf("%s holds the old configuration, but transaction %s is still %s on it", s.dp.Name, own[0].ID, own[0].State)
+	}
 	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
 		if what := s.j.moved(live, 0); what != "" {
 			s.notef("besides the run, owned settings changed: %s", what)

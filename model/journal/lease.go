@@ -33,6 +33,7 @@ type Holder struct {
 	Host  string `json:"host"`
 	Boot  string `json:"boot,omitempty"` // this boot of the host and this pid namespace; "" when not known
 	PID   int    `json:"pid"`
+	Start string `json:"start,omitempty"` // when the process started, in clock ticks since boot; a pid alone is used again
 	Run   string `json:"run"`
 }
 
@@ -50,15 +51,34 @@ func Self(run string) Holder {
 	if err == nil && err2 == nil {
 		h.Boot = strings.TrimSpace(string(boot)) + " " + ns
 	}
+	_, h.Start = process(h.PID)
 	return h
 }
 
 // dead reports whether h is certainly gone: it lived in this boot and pid namespace of this host, and its process
-// does not exist any more.
+// does not exist any more, waits as a zombie for its parent, or is another one that got the same pid.
 func (h Holder) dead() bool {
 	me := Self("")
-	return h.Boot != "" && h.Boot == me.Boot && h.Host == me.Host && h.PID > 0 &&
-		errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+	if h.Boot == "" || h.Boot != me.Boot || h.Host != me.Host || h.PID <= 0 {
+		return false
+	}
+	state, start := process(h.PID)
+	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH) || state == "Z" || start != "" && h.Start != "" && start != h.Start
+}
+
+// process is the state and the start time of a process, fields 3 and 22 of /proc/PID/stat (proc(5)); "" when the
+// system does not show them.
+func process(pid int) (state, start string) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", ""
+	}
+	_, rest, _ := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), " ") // the name before it may hold anything
+	f := strings.Fields(rest)
+	if len(f) < 20 {
+		return "", ""
+	}
+	return f[0], f[19]
 }
 
 // Lease is the content of a lease file. The file stays when a lease is released, so that Fence never goes down.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -212,17 +214,29 @@ func TestKilledHolder(t *testing.T) {
 	if _, err := Acquire(context.Background(), dir, "pod1", Self("b"), ttl, Options{Now: clock}); !errors.As(err, &held) {
 		t.Fatalf("while the holder lives: %v", err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Wait()
 	l, err := ReadLease(LeasePath(dir, "pod1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Boot == "" {
+	if l.Boot == "" || l.Start == "" {
 		t.Skip("this system does not show its boot id: only the time ends such a lease")
 	}
+	reused := l
+	reused.Start = "1"
+	if !l.Held(clock()) || reused.Held(clock()) {
+		t.Error("a pid that was given to another process is not told apart")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, out) // ends with the process, which nobody has waited for yet
+	for state, _ := process(l.PID); state != "Z"; state, _ = process(l.PID) {
+		runtime.Gosched()
+	}
+	if l.Held(clock()) {
+		t.Error("a zombie holds the lease")
+	}
+	cmd.Wait()
 	far := l
 	far.Host = "far"
 	if !far.Held(clock()) || far.Held(clock().Add(ttl)) {
