@@ -195,3 +195,37 @@ func TestDigest(t *testing.T) {
 		}
 	}
 }
+
+// TestConflict: inside one layer the order of files must not decide, so two values for one place are refused. The same
+// value twice, and parts that add to each other, are fine.
+func TestConflict(t *testing.T) {
+	const header = "apiVersion: fabricctl/v1\nkind: Fabric\n"
+	for _, x := range []struct{ second, want string }{
+		{"mtu: {host: 9000B}\n", ""},
+		{"nccl: {timeout: 20}\n", ""},
+		{"classes: [{name: training, fan_in: 4}]\n", ""},
+		{"mtu: {host: 8000B}\n", "d/b.yaml:3:13: error: conflict: mtu.host is set twice in one layer, to different values\n    d/a.yaml:11:28: also set here"},
+		{"classes: [{name: training, dscp: [24]}]\n", "conflict: classes.training.dscp is set twice in one layer"},
+		{"classes: [{name: training, priority: 4}]\n", "conflict: classes.training.priority is set twice in one layer"},
+	} {
+		_, l := Load(files("d/a.yaml", base, "d/b.yaml", header+x.second), "d")
+		if got := lines(l); (x.want == "") != (got == "") || !strings.Contains(got, x.want) {
+			t.Errorf("%s got %q, want %q", x.second, got, x.want)
+		}
+	}
+}
+
+// TestLayerErrors: what cannot be read is said by name, and the other layers are still read.
+func TestLayerErrors(t *testing.T) {
+	_, l := Load(files("a.yaml", base, "d/x.txt", "", "b.yaml", "kind: Fabric\nmtu: {host: 1}\n"), "a.yaml", "nowhere", "d", "b.yaml")
+	want := `b.yaml:1:1: error: document: the document has no apiVersion
+    hint: add apiVersion: fabricctl/v1
+b.yaml:2:13: error: units: mtu.host: "1" needs a unit
+    hint: 1 needs a unit: 1B
+d: error: load: the directory holds no *.yaml or *.yml file
+nowhere: error: load: there is no such file or directory
+`
+	if d := cmp.Diff(want, lines(l)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
