@@ -64,11 +64,8 @@ func EditNCCL(text []byte, cs []Change) ([]byte, error) {
 func ncclLine(line []byte) (name, value string, ok bool) {
 	line, _, _ = bytes.Cut(line, []byte{0})
 	line = line[:len(line)-len(ending(line))]
-	if bytes.HasPrefix(line, []byte("#")) {
-		return "", "", false
-	}
 	n, v, ok := bytes.Cut(line, []byte("="))
-	if !ok || !ncclName(string(n)) {
+	if !ok || !ncclName(string(n)) { // which no comment has
 		return "", "", false
 	}
 	return string(n), ncclCut(ncclCut(string(v))), true

@@ -142,6 +142,17 @@ func TestStockToolsWithoutAFile(t *testing.T) {
 	}
 }
 
+func TestAliases(t *testing.T) {
+	got := aliases([]link{
+		{Name: "lo"}, {Name: "br0"}, {Name: "eth0", ParentBus: "pci", Parent: "0000:17:00.0", Port: "p0"},
+		{Name: "eth0vf0", ParentBus: "pci", Parent: "0000:17:00.0", Port: "pf0vf0"}, {Name: "ens3", ParentBus: "virtio", Parent: "virtio2"},
+		{Name: "a", ParentBus: "pci", Parent: "0000:18:00.0"}, {Name: "b", ParentBus: "pci", Parent: "0000:18:00.0"}, {Name: "c", ParentBus: "pci", Parent: "0000:18:00.0"},
+	})
+	if diff := cmp.Diff(map[string]string{"0000:17:00.0": "eth0"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // The binary is pushed once per digest, and checked each time.
 func TestPush(t *testing.T) {
 	h, cfg := emulated(t, host.Options{})

@@ -31,7 +31,7 @@ type link struct {
 
 // Facts are what the tools show: no serial number, and PCI addresses only where ip is new enough (5.13) to tell.
 func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
-	f := render.Facts{Aliases: map[string]string{}, Notes: []string{"seen with stock tools, read-only: " + s.why.Error()}}
+	f := render.Facts{Notes: []string{"seen with stock tools, read-only: " + s.why.Error()}}
 	var err error
 	if f.Hostname, err = s.line(ctx, "hostname"); err != nil {
 		return f, drivers.Caps{}, err
@@ -43,20 +43,27 @@ func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
 	if err != nil {
 		return f, drivers.Caps{}, err
 	}
-	several := map[string]bool{}
+	f.Aliases = aliases(ls)
+	return f, drivers.Caps{}, nil
+}
+
+// aliases leads from a PCI address to its link. A representor's PCI device is another's, and a device with several
+// links has no alias.
+func aliases(ls []link) map[string]string {
+	as, several := map[string]string{}, map[string]bool{}
 	for _, l := range ls {
-		if l.ParentBus != "pci" || strings.HasPrefix(l.Port, "pf") || strings.HasPrefix(l.Port, "c") { // a representor's PCI device is another's
+		if l.ParentBus != "pci" || strings.HasPrefix(l.Port, "pf") || strings.HasPrefix(l.Port, "c") {
 			continue
 		}
-		if f.Aliases[l.Parent] != "" {
-			several[l.Parent] = true
+		several[l.Parent] = several[l.Parent] || as[l.Parent] != ""
+		as[l.Parent] = l.Name
+	}
+	for pci, is := range several {
+		if is {
+			delete(as, pci)
 		}
-		f.Aliases[l.Parent] = l.Name
 	}
-	for pci := range several {
-		delete(f.Aliases, pci)
-	}
-	return f, drivers.Caps{}, nil
+	return as
 }
 
 // Read is the MTU of every link but loopbacks, and the variables of nccl.conf.

@@ -211,6 +211,16 @@ func TestCancelBetweenWrites(t *testing.T) {
 	}
 }
 
+// A file that moves while links are being set is seen before it is rewritten.
+func TestFileMovesMeanwhile(t *testing.T) {
+	d, k, conf := machine(t, "A=1\n")
+	k.before = func() { write(t, conf, "A=7\n", 0o640) }
+	err := d.Commit(context.Background(), "tx1", []render.Change{mtu("eth0", "1500", "9000"), ncclVar("A", new("1"), new("2"))}, 0)
+	if got, _ := os.ReadFile(conf); !errors.Is(err, drivers.ErrMoved) || string(got) != "A=7\n" {
+		t.Errorf("got %v, and the file is %q", err, got)
+	}
+}
+
 func TestHostileFiles(t *testing.T) {
 	one := []render.Change{ncclVar("A", nil, new("1"))}
 	for _, tt := range []struct {
