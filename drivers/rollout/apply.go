@@ -160,6 +160,9 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 			return a, err
 		}
 		a.plan, a.tx, a.saves = st.head.Plan, st.records, st.saved
+		if n := len(st.attempts); kind == KindResume && n > 0 && st.attempts[n-1].Kind == KindRollback && st.status(false) == Finished {
+			return a, &RefusedError{Reason: "run " + id + " was taken back", Hint: "plan and apply again"}
+		}
 		return a, nil
 	})
 	if err != nil {

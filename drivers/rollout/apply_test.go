@@ -146,6 +146,9 @@ func TestFaults(t *testing.T) {
 			if x.Outcome != Applied && x.Outcome == c.plain.outcome && !strings.Contains(x.Message, c.message) {
 				t.Errorf("%s (%v): message %q does not say %q", c.name, v, x.Message, c.message)
 			}
+			if v.timer && x.Outcome == Unknown && !slices.Contains(x.Notes, "unless somebody confirms it, the device reverts by itself by 2026-08-01T12:05:00Z") {
+				t.Errorf("%s: the timer is not mentioned: %q", c.name, x.Notes)
+			}
 			if w.holds != "" {
 				f.mustHold(t, c.name+" "+v.String(), w.holds == "new", nil)
 			}
@@ -507,6 +510,27 @@ func TestConcurrentRunsOnOneFabric(t *testing.T) {
 		t.Errorf("exit codes %v: one wins, the others are refused (busy or stale)", codes)
 	}
 	f.mustHold(t, "four at once", true, nil)
+}
+
+// A run that was taken back is over: finishing it after all would surprise whoever took it back.
+func TestNoResumeAfterRollback(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	r, err := f.e.Apply(context.Background(), f.plan(t), leave)
+	if ExitCode(r, err) != 0 {
+		t.Fatal(r, err)
+	}
+	if r, err = f.e.Rollback(context.Background(), "run-1"); ExitCode(r, err) != 0 {
+		t.Fatal(r, err)
+	}
+	r, err = f.e.Resume(context.Background(), "run-1")
+	if ExitCode(r, err) != 4 || !strings.Contains(err.Error(), "run run-1 was taken back") {
+		t.Errorf("exit %d, %v", ExitCode(r, err), err)
+	}
+	f.mustHold(t, "resume after rollback", false, nil)
+	h, err := Show(f.e.StateDir, "run-1", f.now)
+	if err != nil || len(h.Attempts) != 2 || h.Status != Finished || h.Kind != KindRollback || h.Devices[RolledBack] != 1 {
+		t.Errorf("%+v, %v", h, err)
+	}
 }
 
 func TestRollbackRefusesLaterWork(t *testing.T) {

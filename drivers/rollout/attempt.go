@@ -83,9 +83,14 @@ func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string,
 	}
 	if err != nil {
 		if a != nil {
-			err = errors.Join(err, a.log.Close())
+			if e := a.log.Close(); e != nil {
+				err = errors.Join(err, e)
+			}
 		}
-		return nil, errors.Join(fmt.Errorf("no device was touched: %w", err), lease.Release(context.WithoutCancel(ctx)))
+		if e := lease.Release(context.WithoutCancel(ctx)); e != nil {
+			err = errors.Join(err, e)
+		}
+		return nil, fmt.Errorf("no device was touched: %w", err)
 	}
 	return a, nil
 }

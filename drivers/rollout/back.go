@@ -41,12 +41,17 @@ func (s *session) takeBack(ctx context.Context, why error) Result {
 // lost is the outcome when restoring failed.
 func (s *session) lost(err error) Outcome {
 	if u := (unreadable{}); errors.As(err, &u) {
-		if !s.reverts.IsZero() {
-			s.notef("unless somebody confirms it, the device reverts by itself by %s", s.reverts.UTC().Format(time.RFC3339))
-		}
+		s.noteTimer()
 		return Unknown
 	}
 	return NeedsHands
+}
+
+// noteTimer says what the device does if it is left alone.
+func (s *session) noteTimer() {
+	if !s.reverts.IsZero() {
+		s.notef("unless somebody confirms it, the device reverts by itself by %s", s.reverts.UTC().Format(time.RFC3339))
+	}
 }
 
 // fencedOut says what a device holds that we may not write to any more.
@@ -63,6 +68,7 @@ func (s *session) fencedOut(ctx context.Context, why error) Result {
 	case ok:
 		s.notef("%d of %d steps are in force", n, len(s.dp.Steps))
 	}
+	s.noteTimer()
 	return s.result(NeedsHands, Refused, n, err)
 }
 

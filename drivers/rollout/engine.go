@@ -27,7 +27,7 @@ type Engine struct {
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
 	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
 	Grace    time.Duration                                                    // for reading and restoring one device after an error or an interruption; 0 means 12 minutes
-	LeaseTTL time.Duration                                                    // must be longer than the longest transaction; 0 means 15 minutes
+	LeaseTTL time.Duration                                                    // must be longer than the longest transaction; 0 means 20 minutes
 }
 
 // PlanOptions are the choices of a plan.
@@ -71,7 +71,7 @@ func (e *Engine) parallel() int { return max(cmp.Or(e.Parallel, 8), 1) }
 
 func (e *Engine) confirmWindow() time.Duration { return cmp.Or(e.Within, 5*time.Minute) }
 func (e *Engine) grace() time.Duration         { return cmp.Or(e.Grace, 12*time.Minute) }
-func (e *Engine) leaseTTL() time.Duration      { return cmp.Or(e.LeaseTTL, 15*time.Minute) }
+func (e *Engine) leaseTTL() time.Duration      { return cmp.Or(e.LeaseTTL, 20*time.Minute) }
 
 func (e *Engine) log() *slog.Logger {
 	if e.Log != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -216,7 +217,7 @@ func TestPlanModes(t *testing.T) {
 		{name: "wrong serial", rig: func(d *intent.Device, b *box) { b.facts.Serial = "X" }, mode: Write, blocked: true, rule: "identity",
 			finding: `error: this is not the device of the inventory: s1 has serial number "X" and hostname "s1", the inventory says serial number "S-s1"`, opens: 1},
 		{name: "wrong hostname", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "leaf9.example.net" }, mode: Write, blocked: true, rule: "identity",
-			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is right all the same, give its serial number "S-s1" in the inventory`, opens: 1},
+			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is the right one all the same, give its serial number "S-s1" in the inventory`, opens: 1},
 		{name: "hostname with domain", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "S1.example.net" }, mode: Write, opens: 1},
 		{name: "another owner", rig: func(d *intent.Device, b *box) { b.facts.Owners = []string{"AI-ECN is on"} }, mode: Write, blocked: true, rule: "owner",
 			finding: "error: somebody else configures it: AI-ECN is on", opens: 1},
@@ -299,7 +300,7 @@ func TestAdopt(t *testing.T) {
 	}
 	g := f.after(t, 0)
 	died := g.doomed(14, map[string]int{}, func() { g.e.Apply(context.Background(), p, leave) })
-	g = g.after(t, 1<<40)
+	g = g.after(t, time.Hour)
 	if r, err := g.e.Resume(context.Background(), "run-101"); ExitCode(r, err) != 0 {
 		t.Fatalf("died at %q; resume: %+v, %v", died, r, err)
 	}

@@ -116,8 +116,11 @@ func identify(d *intent.Device, f render.Facts) error {
 		return fmt.Errorf("%w: %s has serial number %q and hostname %q, the inventory says serial number %q",
 			drivers.ErrIdentity, d.Name, f.Serial, f.Hostname, d.Serial)
 	case d.Serial == "" && short != "" && !strings.EqualFold(short, d.Name):
-		return fmt.Errorf("%w: %s has hostname %q; if it is right all the same, give its serial number %q in the inventory",
-			drivers.ErrIdentity, d.Name, f.Hostname, f.Serial)
+		hint := "name it so in the model"
+		if f.Serial != "" {
+			hint = fmt.Sprintf("give its serial number %q in the inventory", f.Serial)
+		}
+		return fmt.Errorf("%w: %s has hostname %q; if it is the right one all the same, %s", drivers.ErrIdentity, d.Name, f.Hostname, hint)
 	}
 	return nil
 }
