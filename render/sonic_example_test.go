@@ -57,6 +57,42 @@ func TestSonicText(t *testing.T) {
 	checkGolden(t, "sonic.json", sonicText(c))
 }
 
+// In an adopted map, entries of classes that the model does not name are not written.
+func TestSonicRenderAdopted(t *testing.T) {
+	d := exampleDevice("Ethernet0")
+	for table, want := range map[string]int{"TC_TO_QUEUE_MAP": 3, "TC_TO_PRIORITY_GROUP_MAP": 3, "MAP_PFC_PRIORITY_TO_QUEUE": 3, "DSCP_TO_TC_MAP": 64} {
+		f := Facts{Names: Names{{table, "fctl-pod1-fabric", ""}: "AZURE"}}
+		c, l := sonicRender(d, f)
+		got := c.Filter(func(k Key) bool { return k.Scope == table })
+		if len(l) > 0 || len(got) != want || len(got.Filter(sonicOwns(d, f))) != want || got[0].Key.Object != "AZURE" {
+			t.Errorf("%s: %d entries, want %d: %q", table, len(got), want, got.lines())
+		}
+	}
+}
+
+// On a fresh switch: maps and profiles, then what binds them, then in a transaction of its own the watchdog, the
+// polling interval first.
+func TestSonicOrder(t *testing.T) {
+	want, _ := sonicRender(exampleDevice("Ethernet0", "Ethernet8"), Facts{})
+	cs := Diff(&sonic, Facts{}, nil, want)
+	phases := Phases(&sonic, cs)
+	if len(phases) != 2 || len(phases[1]) != 7 || phases[1][0].Key != sonicPoll {
+		t.Fatalf("%d phases, the last %s", len(phases), changes(phases[len(phases)-1]))
+	}
+	rank := func(c Change) int {
+		switch {
+		case c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP":
+			return 1
+		case c.Key.Scope == "PFC_WD" && c.Key != sonicPoll:
+			return 2
+		}
+		return 0
+	}
+	if !slices.IsSortedFunc(cs, func(a, b Change) int { return rank(a) - rank(b) }) {
+		t.Errorf("order: %s", changes(cs))
+	}
+}
+
 // What Render leaves out, because nobody serves it: ports that are not in service or not bound.
 func TestSonicRenderSkips(t *testing.T) {
 	d := exampleDevice("Ethernet0", "", "Ethernet16", "Ethernet24")
@@ -143,19 +179,26 @@ func TestSonicOwns(t *testing.T) {
 	}
 	d.Ports[0].Manage[intent.AreaPFC] = intent.Own
 	d.Ports[0].Manage[intent.AreaECN] = intent.Own
-	own := sonicOwns(d, Facts{Names: Names{{"WRED_PROFILE", "fctl-pod1-fabric-training", ""}: "AZURE_LOSSLESS"}})
+	d.Ports[0].Manage[intent.AreaMaps] = intent.Own
+	own := sonicOwns(d, Facts{Names: Names{
+		{"WRED_PROFILE", "fctl-pod1-fabric-training", ""}: "AZURE_LOSSLESS",
+		{"TC_TO_QUEUE_MAP", "fctl-pod1-fabric", ""}:       "AZURE",
+	}})
 	for k, want := range map[Key]bool{
 		{"PORT_QOS_MAP", "Ethernet0", "pfc_enable"}:                          true,
 		{"PORT_QOS_MAP", "Ethernet0", "pfc_enable[3]"}:                       true,
 		{"PORT_QOS_MAP", "Ethernet0", "pfc_enable[4]"}:                       false, // nobody named it
 		{"PORT_QOS_MAP", "Ethernet0", "pfcwd_sw_enable[3]"}:                  false, // watchdog is observed
-		{"PORT_QOS_MAP", "Ethernet0", "dscp_to_tc_map"}:                      false,
+		{"PORT_QOS_MAP", "Ethernet0", "dscp_to_tc_map"}:                      true,
+		{"PORT_QOS_MAP", "Ethernet0", ""}:                                    true, // an empty row ends when it gets fields
 		{"PORT_QOS_MAP", "Ethernet0", "tc_to_dscp_map"}:                      false,
 		{"PORT_QOS_MAP", "Ethernet8", "pfc_enable[3]"}:                       false, // not modelled
 		{"PORT_QOS_MAP", "global", "dscp_to_tc_map"}:                         false,
 		{"QUEUE", "Ethernet0|3", "wred_profile"}:                             true,
 		{"QUEUE", "Ethernet0|3", "scheduler"}:                                false,
 		{"QUEUE", "Ethernet0|4", "wred_profile"}:                             false,
+		{"TC_TO_QUEUE_MAP", "AZURE", "3"}:                                    true,
+		{"TC_TO_QUEUE_MAP", "AZURE", "4"}:                                    false,
 		{"QUEUE", "Ethernet0|3-4", "wred_profile"}:                           false,
 		{"WRED_PROFILE", "AZURE_LOSSLESS", "green_min_threshold"}:            true, // adopted
 		{"WRED_PROFILE", "AZURE_LOSSLESS", "something"}:                      false,

@@ -183,6 +183,21 @@ func TestSonicAdoptSole(t *testing.T) {
 	}
 }
 
+// Where ours is in force already, nothing is adopted in its place: the ports that joined later move to ours.
+func TestAdoptKeepsOurs(t *testing.T) {
+	f := goldenFacts()
+	d := exampleDevice("Ethernet0", "Ethernet8")
+	live, _ := sonicRender(d, f)
+	late := Key{"QUEUE", "Ethernet8|3", "wred_profile"}
+	live = Apply(live, []Change{
+		{Op: Modify, Key: late, After: ptr("THEIRS")}, {Op: Add, Key: Key{"WRED_PROFILE", "THEIRS", "ecn"}, After: ptr("ecn_all")},
+	})
+	names, says := Adopt(&sonic, d, f, live)
+	if len(names)+len(says) > 0 {
+		t.Errorf("adopted %v, says %v", names, says)
+	}
+}
+
 // Two live objects where the model wants one: neither is taken.
 func TestAdoptIsAFunction(t *testing.T) {
 	f := goldenFacts()
