@@ -300,16 +300,49 @@ func content(c Config, object Key) Config {
 	for _, s := range c {
 		k := s.Key
 		switch {
+		case !partOf(k, object):
+			continue
 		case k.Whole() == object:
 			k.Object = ""
-		case k.Scope == object.Object:
-			k.Scope = ""
-		case strings.HasPrefix(k.Scope, object.Object+">"):
-			k.Scope = k.Scope[len(object.Object):]
 		default:
-			continue
+			k.Scope = k.Scope[len(object.Object):]
 		}
 		r = append(r, Setting{Key: k, Value: s.Value})
 	}
 	return r.Sorted()
+}
+
+// partOf reports whether k is a setting of an object, or of something inside it (EOS: "qos profile X>uc-tx-queue 3").
+func partOf(k, object Key) bool {
+	return k.Whole() == object || k.Scope == object.Object || strings.HasPrefix(k.Scope, object.Object+">")
+}
+
+// KeepUsed drops from cs the removals of shared objects that something still names afterwards: a class that left the
+// model leaves its queues as they are, and so must leave what they bind. used lists those objects.
+func KeepUsed(d *Dialect, live Config, cs []Change) (kept []Change, used []Key) {
+	kept = cs
+	for {
+		after := Apply(live, kept)
+		left, named := map[Key]bool{}, map[Key]bool{}
+		for _, s := range after {
+			left[s.Key.Whole()] = true
+			if refs := d.Refs(s.Key, s.Value); len(refs) == 1 {
+				named[refs[0]] = true
+			}
+		}
+		var more []Key
+		for _, c := range kept {
+			if o := c.Key.Whole(); c.Op == Remove && named[o] && !left[o] && !slices.Contains(more, o) {
+				more = append(more, o)
+			}
+		}
+		if len(more) == 0 {
+			slices.SortFunc(used, Key.Compare)
+			return kept, used
+		}
+		used = append(used, more...)
+		kept = slices.DeleteFunc(slices.Clone(kept), func(c Change) bool {
+			return c.Op == Remove && slices.ContainsFunc(more, func(o Key) bool { return partOf(c.Key, o) })
+		})
+	}
 }

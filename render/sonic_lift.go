@@ -17,7 +17,7 @@ import (
 // and reads profiles through the rows that bind them. A queue is used when its row binds a scheduler or a WRED
 // profile. Without MTU in a row, and for queues on VOQ systems, the area is unknown.
 func sonicLift(c Config, f Facts) (map[string]intent.Policy, diag.List) {
-	l := sonicLifter{db: SonicRows(c), host: f.Hostname, said: map[sonicSaid][]string{}}
+	l := sonicLifter{db: SonicRows(c), host: f.Hostname, said: map[sonicSaid]map[string]bool{}}
 	l.queues = l.readQueues()
 	out := map[string]intent.Policy{}
 	for _, port := range l.ports() {
@@ -31,7 +31,7 @@ type sonicLifter struct {
 	host   string
 	queues map[string][8]map[string]string // port to queue to fields
 	voq    bool
-	said   map[sonicSaid][]string
+	said   map[sonicSaid]map[string]bool // to the rows of which it was said
 }
 
 type sonicSaid struct {
@@ -44,15 +44,16 @@ func (l *sonicLifter) warn(row, format string, a ...any) { l.say(diag.Warning, r
 
 func (l *sonicLifter) say(s diag.Severity, row, format string, a ...any) {
 	k := sonicSaid{s, fmt.Sprintf(format, a...)}
-	if !slices.Contains(l.said[k], row) {
-		l.said[k] = append(l.said[k], row)
+	if l.said[k] == nil {
+		l.said[k] = map[string]bool{}
 	}
+	l.said[k][row] = true
 }
 
 func (l *sonicLifter) findings() diag.List {
 	var list diag.List
-	for k, rows := range l.said {
-		slices.SortFunc(rows, intent.CompareNames)
+	for k, set := range l.said {
+		rows := slices.SortedFunc(maps.Keys(set), intent.CompareNames)
 		at, msg := rows[0], k.msg
 		if l.host != "" {
 			at = l.host + ":" + at

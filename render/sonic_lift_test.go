@@ -124,6 +124,14 @@ func TestSonicLift(t *testing.T) {
 			}, []string{"QUEUE|Ethernet0|2: warning: lift: queue 2 of the port is configured by another row too", "QUEUE|Ethernet0|5-3: warning: lift: the row is neither"},
 		},
 		{
+			"a range and a queue of it", `{"QUEUE": {"Ethernet0|3-4": {"wred_profile": "w"}, "Ethernet0|3": {"scheduler": "a"}},
+				"SCHEDULER": {"a": {"type": "STRICT"}}, "WRED_PROFILE": {"w": {` + enabled + `, ` + ramp + `}}}`,
+			func(p *intent.Policy) {
+				p.Queues[3] = intent.Queue{Used: true, Strict: true, Drop: true}
+				p.Queues[4] = intent.Queue{Used: true, Drop: true}
+			}, []string{"queue 3 of the port is configured by another row too"},
+		},
+		{
 			"watchdog", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "pfcwd_sw_enable": "3"}},
 				"PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "100"}, "Ethernet0": {"action": "forward", "detection_time": "200", "restoration_time": "300"}}}`,
 			func(p *intent.Policy) {

@@ -15,7 +15,8 @@ import (
 // administratively up, and it refuses some changes outright. Edits of profiles and maps in place are hitless.
 func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 	db, after := SonicRows(live), SonicRows(Apply(live, cs))
-	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}}
+	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}, ranges: sonicRanges(db)}
+	voq := db["DEVICE_METADATA"]["localhost"]["switch_type"] == "voq"
 	for _, c := range cs {
 		port, _, _ := strings.Cut(c.Key.Object, "|")
 		if (c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP") && db["PORT"][port]["admin_status"] == "up" {
@@ -24,8 +25,11 @@ func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 		if ok, why := sonicPermits(c, f); !ok {
 			r.refuse(c.Key, port, why+"; config load or redis over SSH would do it, without the updater's checks")
 		}
-		if c.Key.Scope == "QUEUE" && c.After != nil {
-			r.overlap(c.Key, db)
+		switch {
+		case c.Key.Scope == "QUEUE" && voq:
+			r.refuse(c.Key, port, "queues of a VOQ system have other keys, which fabricctl does not write; configure them by hand")
+		case c.Key.Scope == "QUEUE" && c.After != nil:
+			r.overlap(c.Key)
 		}
 	}
 	r.dangling(cs, after)
@@ -41,6 +45,18 @@ func sonicPermits(c Change, f Facts) (ok bool, why string) {
 type sonicRisks struct {
 	ports   map[string]bool
 	refused map[string]*Risk // by reason
+	ranges  map[string][][2]int
+}
+
+// sonicRanges is the ranges of queues that each port has in one row.
+func sonicRanges(db SonicDB) map[string][][2]int {
+	ranges := map[string][][2]int{}
+	for row := range db["QUEUE"] {
+		if port, lo, hi, ok := sonicQueueRow(row); ok && lo != hi {
+			ranges[port] = append(ranges[port], [2]int{lo, hi})
+		}
+	}
+	return ranges
 }
 
 func (r *sonicRisks) refuse(k Key, port, why string) {
@@ -56,16 +72,12 @@ func (r *sonicRisks) refuse(k Key, port, why string) {
 }
 
 // overlap refuses to put a single queue's row beside a range that covers it: which one wins is not defined.
-func (r *sonicRisks) overlap(k Key, live SonicDB) {
-	port, lo, _, ok := sonicQueueRow(k.Object)
-	if !ok {
-		return
-	}
-	for row := range live["QUEUE"] {
-		p, from, to, ok := sonicQueueRow(row)
-		if ok && p == port && from != to && from <= lo && lo <= to {
-			r.refuse(k, port, fmt.Sprintf("a row for queues %d-%d of the port covers a queue of the model; "+
-				"split it into one row for each queue by hand, then plan again", from, to))
+func (r *sonicRisks) overlap(k Key) {
+	port, q, _, ok := sonicQueueRow(k.Object)
+	for _, x := range r.ranges[port] {
+		if ok && x[0] <= q && q <= x[1] {
+			r.refuse(k, port, fmt.Sprintf("one row holds queues %d-%d of the port, among them one of the model; "+
+				"split it into a row for each queue by hand, then plan again", x[0], x[1]))
 		}
 	}
 }
@@ -87,7 +99,7 @@ func (r *sonicRisks) dangling(cs []Change, after SonicDB) {
 				for _, ref := range sonicRefs(Key{table, row, field}, value) {
 					if k, ok := gone[ref]; ok && sonicTarget(table, field) != "" {
 						port, _, _ := strings.Cut(row, "|")
-						r.refuse(k, port, fmt.Sprintf("%s %s is to go, but something that the model does not own still uses it", ref.Scope, ref.Object))
+						r.refuse(k, port, fmt.Sprintf("%s %s is to go, but %s, which the model does not own, still uses it", ref.Scope, ref.Object, table))
 					}
 				}
 			}

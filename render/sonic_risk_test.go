@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/model/intent"
 )
 
 // risksOf is class, ports and the start of why.
@@ -46,12 +48,12 @@ func TestSonicRisk(t *testing.T) {
 		{"the polling interval stays", known, []Change{{Op: Remove, Key: sonicPoll, Before: ptr("100")}}, []string{"refused : the generic config updater never removes PFC_WD|GLOBAL"}},
 		{
 			"a queue inside a range", known, []Change{{Op: Add, Key: Key{"QUEUE", "Ethernet16|1", "scheduler"}, After: ptr("s")}},
-			[]string{"refused Ethernet16: a row for queues 0-2 of the port covers", "flap Ethernet16: "},
+			[]string{"refused Ethernet16: one row holds queues 0-2 of the port", "flap Ethernet16: "},
 		},
 		{
 			"an object that others use", known,
 			[]Change{{Op: Remove, Key: Key{"QUEUE", "Ethernet24|3", "wred_profile"}, Before: ptr("mine")}, {Op: Remove, Key: Key{"WRED_PROFILE", "mine", "ecn"}, Before: ptr("ecn_all")}},
-			[]string{"refused Ethernet24: WRED_PROFILE mine is to go"},
+			[]string{"refused Ethernet24: WRED_PROFILE mine is to go, but QUEUE, which"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,6 +68,38 @@ func TestSonicRisk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A VOQ system keys its queues otherwise.
+func TestSonicRiskVOQ(t *testing.T) {
+	live := config([4]string{"DEVICE_METADATA", "localhost", "switch_type", "voq"})
+	cs := []Change{{Op: Add, Key: Key{"QUEUE", "Ethernet0|3", "scheduler"}, After: ptr("s")}}
+	if r := sonicRisk(live, cs, goldenFacts()); len(r) != 1 || r[0].Class != Refused {
+		t.Errorf("risks %v", r)
+	}
+}
+
+// A class that leaves the model leaves its queues alone, and what they bind stays with them.
+func TestKeepUsed(t *testing.T) {
+	d := exampleDevice("Ethernet0", "Ethernet8")
+	live, _ := sonicRender(d, Facts{})
+	p := examplePolicy()
+	p.Queues[6] = intent.Queue{}
+	d.Classes[6], d.Policies = "", []intent.Policy{p}
+	want, _ := sonicRender(d, Facts{})
+	cs := Diff(&sonic, Facts{}, live.Filter(sonicOwns(d, Facts{})), want)
+	if diff := cmp.Diff([]string{"remove fctl-pod1-fabric-cnp.type"}, short(cs)); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	kept, used := KeepUsed(&sonic, live, cs)
+	if len(kept) != 0 || len(used) != 1 || used[0].Object != "fctl-pod1-fabric-cnp" {
+		t.Errorf("kept %s, used %v", changes(kept), used)
+	}
+	// Nothing else is kept: a removal that includes the binding goes through whole.
+	cs = Diff(&sonic, Facts{}, live, nil)
+	if kept, used := KeepUsed(&sonic, live, cs); len(kept) != len(cs) || used != nil {
+		t.Errorf("%d of %d changes, used %v", len(kept), len(cs), used)
 	}
 }
 
