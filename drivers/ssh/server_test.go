@@ -29,8 +29,9 @@ type server struct {
 	kbd      bool   // offer keyboard-interactive, else password
 	both     bool   // offer both
 	user     xssh.PublicKey
-	silent   bool // accept TCP and say nothing
-	deaf     bool // execute nothing, answer no request after login
+	silent   bool        // accept TCP and say nothing
+	asked    chan string // the first request outside of sessions, when not nil
+	deaf     bool        // execute nothing, answer no request after login
 
 	attempts atomic.Int32 // passwords seen, by either method
 	logins   atomic.Int32
@@ -167,7 +168,15 @@ func (s *server) serve(c net.Conn) {
 		_ = conn.Wait()
 		return
 	}
-	go xssh.DiscardRequests(reqs)
+	go func() {
+		for r := range reqs {
+			select {
+			case s.asked <- r.Type:
+			default:
+			}
+			_ = r.Reply(false, nil)
+		}
+	}()
 	for n := range chans {
 		ch, reqs, err := n.Accept()
 		if err != nil {

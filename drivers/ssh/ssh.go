@@ -37,7 +37,7 @@ type Config struct {
 	Insecure   bool     // accept any host key, with a warning in the log
 
 	Via       []Config      // jump hosts, the first one reached directly; theirs must be empty
-	Keepalive time.Duration // how often to ask whether the peer is there, and how long to wait for it; 0 = never
+	Keepalive time.Duration // how often to ask whether the peer is there; three times as long without an answer ends it; 0 = never
 	Log       *slog.Logger  // nil = silent
 }
 
@@ -174,7 +174,7 @@ func (c *Client) keepalive(every time.Duration) {
 			return
 		case <-tick.C:
 		}
-		dead := time.AfterFunc(every, func() { _ = c.conn.Close() })
+		dead := time.AfterFunc(3*every, func() { _ = c.conn.Close() })
 		_, _, err := c.conn.SendRequest("keepalive@openssh.com", true, nil)
 		if !dead.Stop() || err != nil {
 			_ = c.conn.Close()

@@ -434,14 +434,14 @@ func TestKeepalive(t *testing.T) {
 	if err == nil {
 		t.Error("a dead connection ran a command")
 	}
-	live := (&server{password: canary}).start(t)
+	live := (&server{password: canary, asked: make(chan string, 1)}).start(t)
 	cfg = live.dial(t)
-	cfg.Keepalive = time.Millisecond
-	cfg.Log = slog.New(slog.DiscardHandler)
+	cfg.Keepalive = 500 * time.Millisecond
 	cl := mustDial(t, cfg)
-	for range 20 {
-		if _, err := cl.Run(t.Context(), "exit 0", nil); err != nil {
-			t.Fatal(err)
-		}
+	if name := <-live.asked; name != "keepalive@openssh.com" {
+		t.Error(name)
+	}
+	if _, err := cl.Run(t.Context(), "exit 0", nil); err != nil {
+		t.Error(err)
 	}
 }
