@@ -22,7 +22,7 @@ func (t *topology) override(n *node) {
 		o := decodeOverride(c)
 		if !roles[role] {
 			if !t.broken && len(names) > 0 {
-				t.found.Errorf("unknown-name", n.at[role], didYouMean(role, names), "no device has the role %s", role)
+				t.found.Errorf("unknown-name", n.at[role], t.meant(role, names), "no device has the role %s", role)
 			}
 			return
 		}
@@ -62,7 +62,7 @@ func (t *topology) unknownPort(d *Device, name string, pos diag.Pos) {
 	for i := range d.Ports {
 		names[i] = d.Ports[i].Name
 	}
-	t.found.Errorf("unknown-name", pos, didYouMean(name, names), "%s has no port %s", d.Name, name)
+	t.found.Errorf("unknown-name", pos, t.meant(name, names), "%s has no port %s", d.Name, name)
 }
 
 // bind reads the inventory: endpoints for every device, and the interface names it gives.
@@ -125,7 +125,7 @@ func (t *topology) bindNICs(d *Device, n *node) {
 		p := &d.Ports[i]
 		if want := text(e.get("port")); want.Set && want.V != p.Peer+":"+p.PeerPort && !t.broken {
 			hint := fmt.Sprintf("the topology joins %s:%s to %s:%s", d.Name, p.Name, p.Peer, p.PeerPort)
-			if j := slices.IndexFunc(d.Ports, func(q Port) bool { return q.Peer+":"+q.PeerPort == want.V }); j >= 0 {
+			if j := slices.IndexFunc(d.Ports[:min(len(d.Ports), maxHints)], func(q Port) bool { return q.Peer+":"+q.PeerPort == want.V }); j >= 0 {
 				hint += fmt.Sprintf("; %s is where %s goes, so list the NICs in the order of the topology", want.V, d.Ports[j].Name)
 			}
 			t.found.Add(diag.Finding{

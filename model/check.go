@@ -10,9 +10,13 @@ import (
 
 // checker compares a document with its schema. What it reports it marks as bad, so that one mistake is one finding.
 type checker struct {
-	found diag.List
-	kind  string // of the document
+	found  diag.List
+	kind   string // of the document
+	schema *field // of the kind
 }
+
+// maxHints bounds the findings that are looked into for a hint; a document with more of them is not YAML of ours.
+const maxHints = 100
 
 // document checks one document and returns its kind, or "" when that is not known.
 func (c *checker) document(n *node) string {
@@ -36,7 +40,8 @@ func (c *checker) document(n *node) string {
 		c.found.Errorf("document", n.pos(), "add apiVersion: "+APIVersion, "the document has no apiVersion")
 	}
 	c.kind = kind.text
-	c.check(schemaOf(c.kind), n, "")
+	c.schema = schemaOf(c.kind)
+	c.check(c.schema, n, "")
 	return c.kind
 }
 
@@ -164,6 +169,10 @@ func (c *checker) elements(f *field, n *node, path string) {
 
 // unknown reports a key that does not belong where it stands: what was probably meant, and where the key is at home.
 func (c *checker) unknown(f *field, n *node, key, path string) {
+	if len(c.found) > maxHints {
+		c.found.Errorf("unknown-key", n.at[key], "", "unknown key %q %s", clip(key), where(path))
+		return
+	}
 	var siblings []string
 	for _, k := range f.kids {
 		siblings = append(siblings, k.key)
@@ -209,7 +218,11 @@ func (c *checker) homes(key string) string {
 		if kind == c.kind && len(places) > 0 {
 			continue
 		}
-		walk(schemaOf(kind), "", func(f *field, path, k string) {
+		schema := c.schema
+		if kind != c.kind {
+			schema = schemaOf(kind)
+		}
+		walk(schema, "", func(_ *field, path, k string) {
 			if k != key {
 				return
 			}
@@ -234,7 +247,7 @@ func (c *checker) homes(key string) string {
 // everyKey lists the keys of the document's schema.
 func (c *checker) everyKey() []string {
 	var keys []string
-	walk(schemaOf(c.kind), "", func(_ *field, _, k string) {
+	walk(c.schema, "", func(_ *field, _, k string) {
 		if !slices.Contains(keys, k) {
 			keys = append(keys, k)
 		}
@@ -259,7 +272,7 @@ func walk(f *field, path string, visit func(f *field, path, key string)) {
 
 // misspelt reports whether an unknown key of n was probably meant to be key.
 func misspelt(f *field, n *node, key string) bool {
-	return slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && closest(k, []string{key}) != "" })
+	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && closest(k, []string{key}) != "" })
 }
 
 // complete reports what is missing in merged documents.

@@ -9,9 +9,7 @@ func (f *Fabric) decode(n *node) {
 	f.Pos = n.pos()
 	f.Name = text(n.get("metadata", "name"))
 	f.MTU = decodeMTU(n.get("mtu"))
-	for _, c := range n.get("classes").list() {
-		f.Classes = append(f.Classes, decodeClass(c))
-	}
+	f.Classes = decodeClasses(n.get("classes"))
 	f.Watchdog = decodeWatchdog(n.get("pfc_watchdog"))
 	f.Manage = FabricManage{Switches: decodeManage(n.get("manage", "switches")), Hosts: decodeManage(n.get("manage", "hosts"))}
 	f.Adopt = boolean(n.get("manage", "adopt"))
@@ -27,6 +25,20 @@ func (f *Fabric) decode(n *node) {
 func decodeMTU(n *node) MTU {
 	size := func(key string) Value[units.Bytes] { return value(n.get(key), units.ParseBytes) }
 	return MTU{Fabric: size("fabric"), Host: size("host"), RoCE: size("roce")}
+}
+
+// maxClasses is how many classes are looked at; there are 8 priorities, and more than that is reported.
+const maxClasses = 16
+
+func decodeClasses(n *node) []Class {
+	var cs []Class
+	for _, c := range n.list() {
+		if len(cs) == maxClasses {
+			break
+		}
+		cs = append(cs, decodeClass(c))
+	}
+	return cs
 }
 
 func decodeClass(n *node) Class {
@@ -98,9 +110,7 @@ func decodeOverride(n *node) *Override {
 		Pos: n.pos(), State: text(n.get("state")), Manage: decodeManage(n.get("manage")), MTU: decodeMTU(n.get("mtu")),
 		Watchdog: decodeWatchdog(n.get("pfc_watchdog")),
 	}
-	for _, c := range n.get("classes").list() {
-		o.Classes = append(o.Classes, decodeClass(c))
-	}
+	o.Classes = decodeClasses(n.get("classes"))
 	for key, to := range map[string]*map[string]*Override{"devices": &o.Devices, "ports": &o.Ports} {
 		n.get(key).each(func(name string, c *node) {
 			if *to == nil {

@@ -54,7 +54,20 @@ func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) {
 	found.Add(r.found...)
 	found.Add(m.found...)
 	f, more := build(docs, found.HasErrors())
-	return f, append(found, more...).Sort()
+	return f, shorten(append(found, more...).Sort())
+}
+
+// shorten cuts a list that nobody reads to its end. What is cut keeps its weight.
+func shorten(l diag.List) diag.List {
+	const most = 1000
+	if len(l) <= most {
+		return l
+	}
+	cut := diag.Finding{Rule: "limits", Pos: l[most].Pos, Msg: fmt.Sprintf("%d more findings are not shown", len(l)-most)}
+	for _, f := range l[most:] {
+		cut.Severity = max(cut.Severity, f.Severity)
+	}
+	return append(l[:most:most], cut)
 }
 
 // add merges one document into the roots.
@@ -184,6 +197,10 @@ func catalog(docs map[string]*node, found *diag.List) *profiles.Catalog {
 			continue
 		}
 		step := integer(p.get("iface_step"))
+		if _, bad := ifaceScalar().parse(fmt.Sprintf(iface.V, 1)); iface.Set && bad != nil {
+			found.Errorf(bad.rule, iface.Pos(), bad.hint, "platform.iface: %q %s", clip(iface.V), bad.what)
+			continue
+		}
 		own = append(own, profiles.Platform{
 			Name: name, Description: text(p.get("description")).V, ASIC: text(p.get("asic")).V,
 			Cell: value(p.get("cell"), units.ParseBytes).V, MaxMTU: value(p.get("max_mtu"), units.ParseBytes).V,

@@ -189,7 +189,10 @@ func TestDigest(t *testing.T) {
 	if one.Digest() != layered.Digest() {
 		t.Error("the same values through layers have another digest")
 	}
-	for _, f := range []string{with(t, "kmin: 800KB", "kmin: 801KB"), with(t, "name: t}", "name: u}"), base} {
+	bound := inventory("  leaf1: {address: 10.0.0.1}\n")
+	for _, f := range []string{
+		with(t, "kmin: 800KB", "kmin: 801KB", bound), with(t, "name: t}", "name: u}", bound), base, base + inventory("  leaf1: {address: 10.0.0.2}\n"),
+	} {
 		if load(t, files("a.yaml", f), "a.yaml").Digest() == one.Digest() {
 			t.Error("a changed value has the same digest")
 		}

@@ -23,6 +23,7 @@ type topology struct {
 
 	devices map[string]*Device
 	order   []string
+	unknown int // names reported as unknown
 	ports   int
 	index   map[string]map[string]int // device to port name to place in its Ports
 }
@@ -322,7 +323,17 @@ func (t *topology) unknownDevice(name string, pos diag.Pos) {
 	if t.broken || len(t.devices) == 0 {
 		return
 	}
-	t.found.Errorf("unknown-name", pos, didYouMean(name, t.order), "the topology has no device %s", clip(name))
+	t.found.Errorf("unknown-name", pos, t.meant(name, t.order), "the topology has no device %s", clip(name))
+}
+
+// meant is didYouMean for the first few unknown names: comparing every name with every other would take long when an
+// inventory belongs to another fabric altogether.
+func (t *topology) meant(name string, names []string) string {
+	const most = 20
+	if t.unknown++; t.unknown > most {
+		return ""
+	}
+	return didYouMean(name, names)
 }
 
 // comparePorts orders the ports of a device: downlinks, uplinks, then others; each naturally by name.

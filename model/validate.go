@@ -18,7 +18,7 @@ type validator struct {
 }
 
 func (v *validator) all() {
-	v.names()
+	v.priorities()
 	v.code()
 	v.bandwidth()
 	v.roles()
@@ -41,8 +41,11 @@ func (v *validator) twice(first, second diag.Pos, hint, format string, a ...any)
 	})
 }
 
-// names checks that classes do not share a priority.
-func (v *validator) names() {
+// priorities checks that each class has a priority of its own.
+func (v *validator) priorities() {
+	if n := v.f.docs.fabric.get("classes"); n != nil && len(n.items) > 8 {
+		v.found.Errorf("limits", n.items[8].pos(), "", "%d classes, but there are 8 priorities", len(n.items))
+	}
 	owner := map[uint8]*Class{}
 	for i := range v.f.Classes {
 		c := &v.f.Classes[i]

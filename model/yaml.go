@@ -30,7 +30,6 @@ type reader struct {
 
 // documents reads the YAML documents of one file. A document that is not YAML is reported, and the others are read.
 func (r *reader) documents(file string, layer int, b []byte) []*node {
-	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	if !utf8.Valid(b) {
 		line := 1 + bytes.Count(b[:firstInvalid(b)], []byte("\n"))
 		r.found.Errorf("yaml", diag.Pos{File: file, Line: line, Col: 1}, "save the file as UTF-8", "the file is not UTF-8 text")
