@@ -3,7 +3,6 @@ package sshcli
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,13 +25,11 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // bench is an emulated switch and how to reach it.
 type bench struct {
 	t     *testing.T
-	sw    *switchT
+	sw    *lab.Switch
 	clock *lab.ManualClock
 	addr  string
 	cfg   Config
 }
-
-type switchT = lab.Switch
 
 // newBench serves a switch with a small RDMA configuration.
 func newBench(t *testing.T, o lab.Options) *bench {
@@ -65,9 +62,6 @@ func newBench(t *testing.T, o lab.Options) *bench {
 	b.cfg = Config{
 		Name: "leaf-one", OS: "eos", Now: clock.Now, EnablePassword: secret.New(o.EnablePassword), Timeout: 30 * time.Second,
 		SSH: ssh.Config{Address: addr, User: "admin", Password: secret.New(password), KnownHosts: []string{b.knownHosts(sw.HostKey())}},
-	}
-	if testing.Verbose() && os.Getenv("SSHCLI_LOG") != "" {
-		b.cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return b
 }

@@ -44,8 +44,14 @@ func (h *shell) prompt() string {
 // recorded.
 func shorten(header string) string {
 	for _, x := range [][2]string{
-		{"interface Ethernet", "if-Et"}, {"interface Loopback", "if-Lo"}, {"interface Management", "if-Ma"}, {"interface Port-Channel", "if-Po"},
-		{"qos profile ", "qos-profile-"}, {"uc-tx-queue ", "uc-txq-"}, {"tx-queue ", "txq-"}, {"platform trident mmu queue profile ", "mmu-queue-profile-"},
+		{"interface Ethernet", "if-Et"},
+		{"interface Loopback", "if-Lo"},
+		{"interface Management", "if-Ma"},
+		{"interface Port-Channel", "if-Po"},
+		{"qos profile ", "qos-profile-"},
+		{"uc-tx-queue ", "uc-txq-"},
+		{"tx-queue ", "txq-"},
+		{"platform trident mmu queue profile ", "mmu-queue-profile-"},
 	} {
 		if rest, ok := strings.CutPrefix(header, x[0]); ok {
 			return x[1] + rest

@@ -149,14 +149,16 @@ commit
 show running-config
 exit
 `},
-		{name: "session-4.35", opt: Options{Privileged: true, Version: "4.35.0F"}, rows: 100,
+		{
+			name: "session-4.35", opt: Options{Privileged: true, Version: "4.35.0F"}, rows: 100,
 			setup: func(s *Switch, c *ManualClock) {
 				s.OpenSession("theirs", "bob", "ip routing")
 				s.OpenSession("fctl-1", "admin", "ip routing")
 				s.StartTimer("fctl-1", "00:02:00")
 				c.Advance(61 * time.Second)
 			},
-			input: "show configuration sessions\nshow configuration sessions detail\nconfigure session fctl-1 abort\nshow configuration sessions detail\nexit\n"},
+			input: "show configuration sessions\nshow configuration sessions detail\nconfigure session fctl-1 abort\nshow configuration sessions detail\nexit\n",
+		},
 		{name: "pager", opt: Options{Privileged: true, Ports: []string{"Ethernet1", "Ethernet2", "Ethernet3", "Ethernet4"}}, rows: 8, input: "show running-config\n \n  show running-config\nqterminal length 0\nshow running-config\nexit\n"},
 		{name: "no-terminal", opt: Options{Privileged: true}, input: "show hostname\nexit\n"},
 		{name: "editing", opt: Options{Privileged: true}, rows: 100, input: "shwo\x7f\x7fow hostname\nnonsense\x03show hostname\nmore nonsense\x15exit\r"},
@@ -408,8 +410,10 @@ func TestOpenSSH(t *testing.T) {
 	identity := write("id", string(pem.EncodeToMemory(block)))
 	known := write("known_hosts", fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(s.HostKey())))
 	run := func(known, stdin string, extra ...string) (string, error) {
-		args := append([]string{"-F", "none", "-i", identity, "-p", port, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes",
-			"-o", "UserKnownHostsFile=" + known, "-o", "GlobalKnownHostsFile=none", "-o", "StrictHostKeyChecking=yes", "admin@" + host}, extra...)
+		args := append([]string{
+			"-F", "none", "-i", identity, "-p", port, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes",
+			"-o", "UserKnownHostsFile=" + known, "-o", "GlobalKnownHostsFile=none", "-o", "StrictHostKeyChecking=yes", "admin@" + host,
+		}, extra...)
 		cmd := exec.Command(client, args...)
 		cmd.Stdin = strings.NewReader(stdin)
 		out, err := cmd.CombinedOutput()
