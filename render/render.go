@@ -9,6 +9,7 @@ package render
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -49,9 +50,9 @@ func (k Key) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (k *Key) UnmarshalJSON(b []byte) error {
-	var a [3]string
-	if err := json.Unmarshal(b, &a); err != nil {
-		return err
+	var a []string
+	if err := json.Unmarshal(b, &a); err != nil || len(a) != 3 {
+		return fmt.Errorf("%.80s is not a key: a key is a list of three strings", b)
 	}
 	*k = Key{a[0], a[1], a[2]}
 	return nil
