@@ -2,6 +2,9 @@ package model
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -95,4 +98,42 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	golden(t, "findings", b.String())
+}
+
+// TestRules: every rule id in the sources stands in the list, and the other way round.
+func TestRules(t *testing.T) {
+	known := map[string]bool{}
+	rules := Rules()
+	for i, r := range rules {
+		known[r.ID] = true
+		if i > 0 && rules[i-1].ID >= r.ID {
+			t.Errorf("%s is not in order", r.ID)
+		}
+	}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{"duplicate": true, "missing": true, "cnp-class": true, "rest-class": true, "nccl-class": true}
+	call := regexp.MustCompile(`(?:Errorf|Warningf|Infof|fail|problem\{|Rule:)[\s(]*"([a-z-]+)"`)
+	for _, s := range sources {
+		if strings.HasSuffix(s, "_test.go") || s == "rules.go" {
+			continue
+		}
+		b, err := os.ReadFile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range call.FindAllStringSubmatch(string(b), -1) {
+			used[m[1]] = true
+			if !known[m[1]] {
+				t.Errorf("%s: the rule %s is not in Rules", s, m[1])
+			}
+		}
+	}
+	for id := range known {
+		if !used[id] {
+			t.Errorf("no source uses the rule %s", id)
+		}
+	}
 }

@@ -392,3 +392,20 @@ func BenchmarkResolve(b *testing.B) {
 		}
 	}
 }
+
+// FuzzResolve: whatever loads, broken or not, resolves without a panic to policies that are in range.
+func FuzzResolve(f *testing.F) {
+	f.Add([]byte(base))
+	f.Add([]byte(base + "overrides: {leaf: {devices: {leaf1: {manage: own, ports: {uplink-1: {mtu: {fabric: 1500B}, state: absent}}}}}}\n" + inventory))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, _ := model.Load(file(string(b)), "m.yaml")
+		n, _ := Resolve(m)
+		for i := range n.Devices {
+			for j := range n.Devices[i].Ports {
+				if p := n.Devices[i].PolicyOf(&n.Devices[i].Ports[j]); p.NCCL.TrafficClass&3 != 0 {
+					t.Fatalf("ECN bits in the traffic class of %s", n.Devices[i].Name)
+				}
+			}
+		}
+	})
+}

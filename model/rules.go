@@ -1,0 +1,38 @@
+package model
+
+// Rule is one kind of finding that Load, With or Acknowledge reports, or intent.Resolve on their behalf.
+type Rule struct{ ID, What string }
+
+// Rules lists them, sorted by id. The linter has rules of its own.
+func Rules() []Rule {
+	return []Rule{
+		{"acknowledge", "an acknowledgement matched no warning"},
+		{"bandwidth", "the shares of the classes do not fit together"},
+		{"cabling", "inventory and topology join a NIC to different ports"},
+		{"cnp-class", "there must be exactly one class with role: cnp"},
+		{"conflict", "two documents of one layer set one place to different values"},
+		{"document", "a document has no usable apiVersion or kind, or none is a Fabric"},
+		{"duplicate", "two things that must differ are the same"},
+		{"duplicate-key", "a mapping has a key twice"},
+		{"insecure", "a device's identity is not verified, and it is not marked as lab"},
+		{"limits", "the input is larger than any model that fabricctl handles"},
+		{"literal-secret", "a secret stands in the model itself"},
+		{"load", "a file or directory cannot be read"},
+		{"missing", "something required is not given"},
+		{"name", "a name has characters that command lines and paths do not take"},
+		{"nccl-class", "it is not clear which class NCCL uses"},
+		{"not-rendered-yet", "a value is read and checked, but nothing is rendered from it yet"},
+		{"patch", "an edit does not fit the model"},
+		{"platform", "a platform is unknown, or of the wrong kind"},
+		{"profile", "the built-in hardware data cannot be read"},
+		{"rest-class", "there must be exactly one class with dscp: rest"},
+		{"topology", "counts, links or NICs do not fit together"},
+		{"unbound-port", "a port has no interface name, so nothing is rendered for it"},
+		{"units", "a quantity is not written as one"},
+		{"unknown-key", "a key does not exist, or belongs elsewhere"},
+		{"unknown-name", "a device, port, class or role does not exist"},
+		{"value", "a value is not one that is possible there"},
+		{"wrong-shape", "a mapping, list or single value stands where another is needed"},
+		{"yaml", "the text is not the YAML that fabricctl reads"},
+	}
+}
