@@ -153,6 +153,11 @@ func TestEOSPartOwned(t *testing.T) {
 	if !l.HasErrors() || !strings.Contains(l[0].Msg, "carries ecn, which the model owns, together with maps, pfc, scheduler, watchdog") {
 		t.Errorf("findings without adoption: %v", l)
 	}
+	d.Ports[0].State = intent.Planned
+	if _, _, l := plan(t, d, live, false); len(l) > 0 {
+		t.Errorf("findings on a port that is not in use: %v", l)
+	}
+	d.Ports[0].State = intent.Active
 	_, cs, l := plan(t, d, live, true)
 	if len(l) > 0 {
 		t.Fatal(l)
@@ -260,12 +265,14 @@ func TestEOSCannotExpress(t *testing.T) {
 		{"steps of the watchdog", func(d *intent.Device) {
 			d.Policies[0].Watchdog.Detect, d.Policies[1].Watchdog.Detect = 205, 205
 		}, "detect of 205ms: EOS takes 10ms to 60000ms in steps of 10ms", diag.Error},
-		{"fraction of a percent", func(d *intent.Device) { d.Policies[0].Queues[3].ECN.Pmax = units.OnePercent / 2 }, "pmax 0.5%; EOS takes whole percent", diag.Error},
+		{"fraction of a percent", func(d *intent.Device) { d.Policies[0].Queues[3].ECN.Pmax = units.OnePercent * 3 / 2 }, "pmax 1.5%; EOS takes whole percent", diag.Error},
 		{"threshold", func(d *intent.Device) { d.Policies[0].Queues[3].ECN.Kmax = 256_000_001 }, "kmax 256000001B is outside 1B to 256MB", diag.Error},
 		{"mtu", func(d *intent.Device) { d.Profile.MaxMTU, d.Policies[0].MTU, d.Policies[1].MTU = 9214, 9216, 9214 }, "mtu 9216B is above the largest of eos/7060x6, 9214B", diag.Error},
 		{"trust", func(d *intent.Device) { d.Policies[0].Trust = intent.TrustPCP }, "trust pcp: only DSCP", diag.Error},
 		{"early drop", func(d *intent.Device) { d.Policies[0].Queues[3].Drop = true }, "priority 3 drops by WRED", diag.Error},
 		{"weight", func(d *intent.Device) { d.Policies[0].Queues[0].Weight = 101 }, "weight 101", diag.Error},
+		{"weight of a strict queue", func(d *intent.Device) { d.Policies[0].Queues[6].Weight = 10 }, "priority 6: weight 10", diag.Error},
+		{"thresholds of nothing", func(d *intent.Device) { d.Policies[0].Queues[3].ECN.Kmin = 0 }, "kmin 0B is outside", diag.Error},
 		{"priority groups", func(d *intent.Device) { d.Policies[0].TCPG[3] = 4 }, "traffic class 3 in priority group 4", diag.Error},
 		{"code points of no class", func(d *intent.Device) {
 			d.Policies[0].DSCP[63], d.Policies[1].DSCP[63] = intent.Unmapped, intent.Unmapped
@@ -297,6 +304,29 @@ func TestEOSCannotExpress(t *testing.T) {
 	}
 }
 
+// TestEOSPorts: absent and unbound ports ask for nothing, planned ones and those in maintenance keep their profile.
+func TestEOSPorts(t *testing.T) {
+	c := must(t, edit(func(d *intent.Device) {
+		d.Ports[0].State, d.Ports[1].Iface, d.Ports[2].State = intent.Absent, "", intent.Planned
+	}))
+	text := string(eos.Text(c))
+	for part, want := range map[string]bool{
+		"fctl-pod1-leaf\n": false, "Ethernet1/1": false, "qos profile fctl-pod1-leaf-storage": true, "Ethernet3/1": true,
+	} {
+		if strings.Contains(text, part) != want {
+			t.Errorf("%q rendered: %v\n%s", part, !want, text)
+		}
+	}
+	crossed := must(t, edit(func(d *intent.Device) { // a class that nobody uses, on another queue
+		for i := range d.Policies {
+			d.Policies[i].TCQueue[5] = 4
+		}
+	}))
+	if crossed.Get("", eosTC(5), "") != "4" {
+		t.Error("the map of an unused class is lost")
+	}
+}
+
 func TestEOSRisk(t *testing.T) {
 	d := eosLeaf()
 	live := Apply(must(t, d), []Change{{Op: Add, Key: Key{"interface Ethernet9/1", eosBinding, ""}, After: new("fctl-pod1-leaf-storage")}})
@@ -323,5 +353,31 @@ func TestEOSRisk(t *testing.T) {
 	got = eos.Risk(must(t, d), cs, Facts{})
 	if len(got) != 1 || !slices.Equal(got[0].Ports, []string{"Ethernet1/1", "Ethernet2/1"}) {
 		t.Errorf("risk of a class that stops being lossless: %+v", got)
+	}
+}
+
+// TestEOSQueueWord: the Jericho family schedules tx-queues, and takes nothing else.
+func TestEOSQueueWord(t *testing.T) {
+	d := edit(func(d *intent.Device) { d.Profile.TxQueue = "tx-queue" })
+	c := must(t, d)
+	text := string(eos.Text(c))
+	if strings.Contains(text, "uc-tx-queue") || !strings.Contains(text, "\n   tx-queue 3\n") {
+		t.Errorf("rendered:\n%s", text)
+	}
+	sw, err := eosswitch.New(eosswitch.Options{TxQueue: "tx-queue"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sw.Boot(text); err != nil {
+		t.Fatal(err)
+	}
+	shown := parsed(t, []byte(sw.Running()))
+	own := eos.Owns(d, Facts{})
+	if cs := Diff(&eos, Facts{}, shown.Filter(own), c.Filter(own)); len(cs) > 0 || !own(Key{"interface Ethernet1/1>tx-queue 3", eosPriority, ""}) {
+		t.Errorf("the switch shows something else: %s", changes(cs))
+	}
+	got, l := eos.Lift(shown, Facts{})
+	if diff := cmp.Diff(behaviour(&d), got); diff != "" || len(l) > 0 {
+		t.Errorf("lifted (-want +got):\n%s\n%v", diff, l)
 	}
 }

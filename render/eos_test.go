@@ -261,29 +261,3 @@ func must(t testing.TB, d intent.Device) Config {
 	}
 	return c
 }
-
-// checkParser holds for any bytes at all: what was read is written so that it reads back the same, Lift takes it, and
-// nothing panics.
-func checkParser(t *testing.T, d *Dialect, b []byte) {
-	c, _ := d.Parse(b)
-	text := d.Text(c)
-	again, l := d.Parse(text)
-	if len(l) > 0 || !again.Equal(c) {
-		t.Fatalf("Parse(Text(c)) of %q (-want +got):\n%s\n%v\n%s", b, cmp.Diff(c.lines(), again.lines()), l, text)
-	}
-	d.Lift(c, Facts{})
-	for _, s := range c {
-		d.Refs(s.Key, s.Value)
-	}
-	d.Lines(c, Undo(Diff(d, Facts{}, nil, c)))
-}
-
-func FuzzEOSParse(f *testing.F) {
-	for _, name := range []string{"eos-leaf.txt", "eos-sample.txt"} {
-		f.Add(read(f, name))
-	}
-	f.Add([]byte(eosForeign))
-	f.Add([]byte("interface a>b\r\n  mtu 1\r\n  x%3Ey\r\n     z ! c\nbanner login\ninterface Ethernet1\n mtu 9\nEOF\n no priority\nqos map dscp 0-63 to traffic-class 7\n"))
-	f.Add([]byte("mtu 1\n mtu 2\n  mtu 3\nrandom-detect ecn\nrandom-detect ecn weight 0\n uc-tx-queue 3\nno no mtu\nno\n\xff\n!\nend"))
-	f.Fuzz(func(t *testing.T, b []byte) { checkParser(t, &eos, b) })
-}
