@@ -71,7 +71,8 @@ func TestEditNCCL(t *testing.T) {
 func TestEditNCCLRefuses(t *testing.T) {
 	for _, c := range []Change{
 		set("A", "1\nB=2"), set("A", "1\x00"), set("A", strings.Repeat("x", 1024)), set("A=B", "1"), set("", "1"), set("#A", "1"),
-		{Key: Key{"nccl", "/etc/passwd", "A"}}, {Key: Key{"link", "eth0", "mtu"}},
+		{Key: Key{"nccl", "/etc/passwd", "A"}},
+		{Key: Key{"link", "eth0", "mtu"}},
 	} {
 		if got, err := EditNCCL(nil, []Change{c}); err == nil {
 			t.Errorf("%v was accepted: %q", c.Key, got)

@@ -148,8 +148,10 @@ func TestTranscript(t *testing.T) {
 		{`{"id":2,"op":"facts"}`, `{"id":2,"facts":{"hostname":"gpu-17","serial":"S1","model":"m","version":"6","aliases":{"p":"eth0"},"owners":["o"],"notes":["n"]},` +
 			`"caps":{"confirm":false,"atomic":false,"persists_on_commit":true,"counters":false}}` + "\n"},
 		{`{"id":3,"op":"read"}`, `{"id":3,"config":[{"key":["link","eth0","mtu"],"value":"9000"}]}` + "\n"},
-		{`{"id":4,"op":"commit","tx":"t-1","changes":[{"op":"set","key":["link","eth0","mtu"],"before":"9000","after":"1"}],"within_ms":5}`,
-			`{"id":4,"error":{"code":"rejected","message":": device refused \"link|eth0|mtu 1\": invalid argument","sent":"link|eth0|mtu 1","sentence":"invalid argument"}}` + "\n"},
+		{
+			`{"id":4,"op":"commit","tx":"t-1","changes":[{"op":"set","key":["link","eth0","mtu"],"before":"9000","after":"1"}],"within_ms":5}`,
+			`{"id":4,"error":{"code":"rejected","message":": device refused \"link|eth0|mtu 1\": invalid argument","sent":"link|eth0|mtu 1","sentence":"invalid argument"}}` + "\n",
+		},
 		{`{"id":5,"op":"reboot"}`, `{"id":5,"error":{"code":"protocol","message":"fabricctl-host is not understood: operation \"reboot\""}}` + "\n"},
 		{`{"id":6,"op":"ping","color":"red"}`, `{"id":0,"error":{"code":"protocol","message":"fabricctl-host is not understood: json: unknown field \"color\" in \"{\\\"id\\\":6,\\\"op\\\":\\\"ping\\\",\\\"color\\\":\\\"red\\\"}\""}}` + "\n"},
 	} {
@@ -201,8 +203,10 @@ func TestBannerIsSkipped(t *testing.T) {
 func TestNoHello(t *testing.T) {
 	long := strings.Repeat("noise\n", 20000)
 	for _, tt := range []struct{ name, says, want string }{
-		{"other protocol", strings.Replace(hi, `"protocol":1`, `"protocol":2,"colour":3`, 1),
-			"host1: hello: fabricctl-host is not understood: it is version v1 with protocol 2, this fabricctl speaks 1: use the two of one release"},
+		{
+			"other protocol", strings.Replace(hi, `"protocol":1`, `"protocol":2,"colour":3`, 1),
+			"host1: hello: fabricctl-host is not understood: it is version v1 with protocol 2, this fabricctl speaks 1: use the two of one release",
+		},
 		{"no protocol", `{"hello":"fabricctl-host"}` + "\n", "protocol 0, this fabricctl speaks 1"},
 		{"bad hello", `{"hello":"fabricctl-host","protocol":"x"}` + "\n", "not understood"},
 		{"silent end", "", "host1: hello: it ended without a hello"},

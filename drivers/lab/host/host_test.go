@@ -207,8 +207,10 @@ func TestFaults(t *testing.T) {
 		mtu    int
 	}{
 		{"behaves", func(*Host) Faults { return Faults{} }, `{"id":1}`, 9000},
-		{"refuses", func(*Host) Faults { return Faults{RejectMTU: "invalid argument"} },
-			`{"error":{"code":"rejected","message":"invalid argument","sent":"link|eth0|mtu 9000","sentence":"invalid argument"},"id":1}`, 1500},
+		{
+			"refuses", func(*Host) Faults { return Faults{RejectMTU: "invalid argument"} },
+			`{"error":{"code":"rejected","message":"invalid argument","sent":"link|eth0|mtu 9000","sentence":"invalid argument"},"id":1}`, 1500,
+		},
 		{"says so and does not", func(*Host) Faults { return Faults{Ignore: true} }, `{"id":1}`, 1500},
 		{"changed behind the back", func(h *Host) Faults {
 			return Faults{Ignore: true, OnWrite: func(string) string { _ = h.SetMTU("eth0", 4200); return "" }}
@@ -261,7 +263,9 @@ func TestWrongPasswords(t *testing.T) {
 
 func TestSetVariable(t *testing.T) {
 	for _, tt := range []struct{ text, value, want string }{
-		{"", "1", "A=1\n"}, {"B=2", "1", "B=2\nA=1\n"}, {"#A=3\nA=2\nB=1\nA=4\n", "1", "#A=3\nA=1\nB=1\nA=4\n"},
+		{"", "1", "A=1\n"},
+		{"B=2", "1", "B=2\nA=1\n"},
+		{"#A=3\nA=2\nB=1\nA=4\n", "1", "#A=3\nA=1\nB=1\nA=4\n"},
 		{"#A=3\nA=2\nB=1\nA=4\n", "", "#A=3\nB=1\n"},
 	} {
 		v := &tt.value
