@@ -180,9 +180,6 @@ func (v Ratio) String() string {
 	return strconv.Itoa(int(v.Num)) + "/" + strconv.Itoa(int(v.Den))
 }
 
-// Std is v as the standard library's type.
-func (v Duration) Std() time.Duration { return time.Duration(v) }
-
 // MarshalText writes String.
 func (v Bytes) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
