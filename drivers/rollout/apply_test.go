@@ -276,6 +276,18 @@ func TestForeignChangesAreKept(t *testing.T) {
 	}
 }
 
+// A device that starts to show a default has not changed.
+func TestShownDefaults(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	p := f.plan(t)
+	b := f.boxes["s1"]
+	b.running = render.Apply(b.running, changes("port p3 mtu 1500"))
+	b.onCommit = on(2, fault{then: func(b *box) { b.running = render.Apply(b.running, changes("port p4 mtu 1500")) }})
+	if r, err := f.e.Apply(context.Background(), p, leave); ExitCode(r, err) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // Hosts wait for the switches; devices of one wave do not wait for each other.
 func TestWaves(t *testing.T) {
 	names := []string{"h1", "h2"}

@@ -92,9 +92,6 @@ func (s *session) restore(ctx context.Context) error {
 	if live, err = s.undo(ctx, live); err != nil {
 		return err
 	}
-	if left := s.j.notOld(live); len(left) > 0 {
-		return fmt.Errorf("%s could not be taken back whole: %s", s.dp.Name, list(left))
-	}
 	own, _, err := s.pending(ctx)
 	if err != nil {
 		return unreadable{err}
@@ -116,12 +113,8 @@ func (s *session) undo(ctx context.Context, live render.Config) (render.Config, 
 	if others := s.j.strangers(live); len(others) > 0 {
 		return live, fmt.Errorf("%s: %w: %s", s.dp.Name, drivers.ErrMoved, list(others))
 	}
-	for i := s.j.top(live); i >= 0; i-- {
-		p := s.j.look(live, i)
-		if len(p.moved) > 0 {
-			return live, fmt.Errorf("%s: %w: %s", s.dp.Name, drivers.ErrMoved, list(p.moved))
-		}
-		if p.touchedBefore() {
+	for i := len(s.dp.Steps) - 1; i >= 0; i-- {
+		if s.j.look(live, i).touchedBefore() {
 			continue
 		}
 		var err error

@@ -42,6 +42,7 @@ func (d *DevicePlan) check() error {
 		return fmt.Errorf("has steps without its own intent")
 	}
 	at := d.Live
+	seen := map[render.Key]bool{}
 	for i, s := range d.Steps {
 		switch {
 		case s.Device != d.Name:
@@ -60,6 +61,10 @@ func (d *DevicePlan) check() error {
 			if !sound(c) {
 				return fmt.Errorf("step %d: %s does not say what it changes", i+1, c.Key)
 			}
+			if seen[c.Key] {
+				return fmt.Errorf("step %d: %s is changed twice", i+1, c.Key)
+			}
+			seen[c.Key] = true
 		}
 	}
 	return nil

@@ -140,6 +140,7 @@ func TestBadPlanFiles(t *testing.T) {
 		"other change":   {tamper(t, good, func(s *Step) { v := "666"; s.Changes[0].Before = &v }), "does not undo"},
 		"no changes":     {tamper(t, good, func(s *Step) { s.Changes = nil }), "is empty"},
 		"broken chain":   {tamper(t, good, func(s *Step) { s.After = s.Before }), "does not start where"},
+		"twice in steps": {tamper(t, good, func(s *Step) { s.Changes = append(s.Changes, s.Changes...); s.Undo = append(s.Undo, s.Undo...) }), "is changed twice"},
 		"op":             {tamper(t, good, func(s *Step) { s.Changes[0].Op, s.Undo[len(s.Undo)-1].Op = "set", "set" }), "does not say what it changes"},
 	} {
 		path := filepath.Join(t.TempDir(), "plan.json")

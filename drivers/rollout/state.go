@@ -44,28 +44,18 @@ func (j *judge) fingerprint(owned render.Config) string {
 // canon is the owned part of live, with each value that the dialect calls the same as one of the steps' values
 // written as the step writes it: a threshold that the hardware rounded is the threshold that was asked for.
 func (j *judge) canon(live render.Config) render.Config {
-	known := map[render.Key][]*string{}
-	for _, s := range j.steps {
-		for _, c := range s.Changes {
-			known[c.Key] = append(known[c.Key], c.Before, c.After)
-		}
-	}
 	owned := live.Filter(j.own)
 	var spelled []render.Change
-	for k, vs := range known {
-		now := value(owned, k)
-		if now == nil || slices.ContainsFunc(vs, func(v *string) bool { return v != nil && *v == *now }) {
-			continue
-		}
-		for _, v := range vs {
-			if v != nil && j.d.Same(k, now, v, j.f) {
-				spelled = append(spelled, render.Change{Key: k, After: v})
-				break
+	for _, s := range j.steps {
+		for _, c := range s.Changes {
+			now := value(owned, c.Key)
+			for _, v := range []*string{c.After, c.Before} {
+				if now != nil && v != nil && j.d.Same(c.Key, now, v, j.f) {
+					spelled = append(spelled, render.Change{Key: c.Key, After: v})
+					break
+				}
 			}
 		}
-	}
-	if len(spelled) == 0 {
-		return owned
 	}
 	return render.Apply(owned, spelled)
 }
@@ -112,53 +102,15 @@ func (j *judge) position(live render.Config) (n int, half, ok bool) {
 	return 0, false, false
 }
 
-// strangers are the changes whose key holds a value that no step knows: somebody else's.
+// strangers are the settings of the steps that hold neither what they held before the run nor what it asks for:
+// somebody else's values. Each key stands in one change of one step (check).
 func (j *judge) strangers(live render.Config) []render.Change {
-	ours := map[render.Key]bool{}
-	var all []render.Change
+	var out []render.Change
 	for _, s := range j.steps {
 		_, moved := render.Remaining(j.d, j.f, live, s.Changes)
-		all = append(all, moved...)
-		for _, c := range s.Changes {
-			ours[c.Key] = ours[c.Key] || !slices.ContainsFunc(moved, func(m render.Change) bool { return m.Key == c.Key })
-		}
-	}
-	var out []render.Change
-	for _, c := range all {
-		if !ours[c.Key] {
-			ours[c.Key] = true // name it once
+		for _, c := range moved {
 			out = append(out, render.Change{Key: c.Key, Before: c.After, After: value(live, c.Key)})
 		}
-	}
-	return out
-}
-
-// top is the highest step whose own settings are all at Before or After, or -1: the step from which undoing starts.
-func (j *judge) top(live render.Config) int {
-	for i := len(j.steps) - 1; i >= 0; i-- {
-		if _, moved := render.Remaining(j.d, j.f, live, j.steps[i].Changes); len(moved) == 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// notOld are the settings of the steps that do not hold what they held before the run.
-func (j *judge) notOld(live render.Config) []render.Change {
-	seen := map[render.Key]bool{}
-	var old []render.Change
-	for _, s := range j.steps {
-		for _, c := range s.Changes {
-			if !seen[c.Key] {
-				seen[c.Key] = true
-				old = append(old, c.Invert())
-			}
-		}
-	}
-	todo, moved := render.Remaining(j.d, j.f, live, old)
-	out := append(todo, moved...)
-	for i := range out {
-		out[i].Before, out[i].After = out[i].After, value(live, out[i].Key)
 	}
 	return out
 }
