@@ -50,6 +50,7 @@ func TestSonicRisk(t *testing.T) {
 			"a queue inside a range", known, []Change{{Op: Add, Key: Key{"QUEUE", "Ethernet16|1", "scheduler"}, After: ptr("s")}},
 			[]string{"refused Ethernet16: one row holds queues 0-2 of the port", "flap Ethernet16: "},
 		},
+		{"a queue with a row of its own", known, []Change{{Op: Add, Key: Key{"QUEUE", "Ethernet24|3", "scheduler"}, After: ptr("s")}}, nil},
 		{
 			"an object that others use", known,
 			[]Change{{Op: Remove, Key: Key{"QUEUE", "Ethernet24|3", "wred_profile"}, Before: ptr("mine")}, {Op: Remove, Key: Key{"WRED_PROFILE", "mine", "ecn"}, Before: ptr("ecn_all")}},
