@@ -63,6 +63,11 @@ func newBench(t *testing.T, model string) *bench {
 	}
 	t.Cleanup(func() { _ = b.lab.Close() })
 	for _, d := range m.net.Devices {
+		if h, ok := b.lab.Box(d.Name).(*host.Host); ok {
+			if err := h.SetNCCL("# of the site\nNCCL_DEBUG=WARN\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if s, ok := b.lab.Box(d.Name).(*sonic.Switch); ok {
 			// A switch that was lossless before. SONiC never lets go of a polling interval, and PFC is switched off by
 			// an empty list, not by an absent one: from nothing, a rollback would leave these behind.

@@ -107,12 +107,13 @@ func (c *config) text() string {
 			root.lines[s] = line{rankTCQueue, s}
 		}
 	}
-	root.write(&b, 0)
+	root.write(&b, 0, false)
 	return b.String()
 }
 
-// write prints lines and modes by rank, then name, with "!" around modes as EOS does.
-func (n *node) write(b *strings.Builder, depth int) {
+// write prints lines and modes by rank, then name, with "!" around modes as EOS does. A queue of an interface that
+// holds no line is at its defaults, and those are not shown; a queue of a profile is a thing of its own.
+func (n *node) write(b *strings.Builder, depth int, inInterface bool) {
 	type item struct {
 		rank int
 		name string
@@ -124,6 +125,9 @@ func (n *node) write(b *strings.Builder, depth int) {
 		items = append(items, item{l.rank, k, l.text, nil})
 	}
 	for k, m := range n.modes {
+		if inInterface && len(m.lines)+len(m.modes) == 0 {
+			continue
+		}
 		items = append(items, item{m.rank, k, k, m})
 	}
 	slices.SortFunc(items, func(x, y item) int {
@@ -138,7 +142,7 @@ func (n *node) write(b *strings.Builder, depth int) {
 		}
 		b.WriteString(indent + it.text + "\n")
 		if afterMode = it.mode != nil; afterMode {
-			it.mode.write(b, depth+1)
+			it.mode.write(b, depth+1, depth == 0 && strings.HasPrefix(it.name, "interface "))
 		}
 	}
 }
