@@ -141,7 +141,7 @@ func TestShell(t *testing.T) {
 // talk starts the agent and returns how to exchange a line with it.
 func talk(t *testing.T, h *Host, c *ssh.Client) func(string) string {
 	t.Helper()
-	if err := h.fs.WriteFile("home/root/fabricctl-host-1", []byte("x"), 0o700); err != nil {
+	if err := h.fs.WriteFile(rel(h.home())+"/fabricctl-host-1", []byte("x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s, err := c.NewSession()
