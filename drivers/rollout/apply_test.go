@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +112,7 @@ func TestFaults(t *testing.T) {
 			message: "still waiting"},
 		{name: "confirm done with an error", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { return false, errLost } }, plain: want{Applied, 0, "new"}},
 		{name: "timer ran out before confirm", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { b.expire(); return false, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
+		{name: "confirm OK and reverted", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { b.expire(); return true, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
 		{name: "abort fails", rig: func(b *box) {
 			b.onCommit = on(2, fault{keep: half})
 			b.onAbort = func(drivers.TxID) (bool, error) { return true, errors.New("s1: abort is not possible") }
@@ -438,70 +436,6 @@ func TestOwnLeftovers(t *testing.T) {
 	}
 }
 
-// Disks that are full or cannot be written stop a run before the first device write.
-func TestNoDisk(t *testing.T) {
-	check := func(t *testing.T, dir string, want error) {
-		f := newFabric(dir, "s1")
-		p := f.plan(t)
-		r, err := f.e.Apply(context.Background(), p, leave)
-		if ExitCode(r, err) != 1 || want != nil && !errors.Is(err, want) {
-			t.Errorf("exit %d, %v", ExitCode(r, err), err)
-		}
-		f.mustHold(t, dir, false, nil)
-		if f.boxes["s1"].writes > 0 {
-			t.Error("a device was written to")
-		}
-	}
-	t.Run("lease on a full disk", func(t *testing.T) {
-		dir := stateDir(t)
-		if err := errors.Join(os.Mkdir(LeasesDir(dir), 0o700), os.Symlink("/dev/full", filepath.Join(LeasesDir(dir), "pod1.new"))); err != nil {
-			t.Skip(err)
-		}
-		check(t, dir, syscall.ENOSPC)
-	})
-	t.Run("no directory", func(t *testing.T) { check(t, "/sys/fabricctl", nil) })
-	t.Run("runs is a file", func(t *testing.T) {
-		dir := stateDir(t)
-		if err := os.WriteFile(filepath.Join(dir, "runs"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		check(t, dir, syscall.ENOTDIR)
-		if l, err := journal.ReadLease(journal.LeasePath(LeasesDir(dir), "pod1")); err != nil || l.Free != "released" {
-			t.Errorf("lease %+v, %v", l, err)
-		}
-	})
-	// Sizes from too small for the lease to nearly enough for the run: wherever the disk is full, devices hold the old
-	// or the new state and that is what is said.
-	t.Run("full in the middle", func(t *testing.T) {
-		for blocks := 2; blocks < 14; blocks++ {
-			dir := t.TempDir()
-			if err := syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("nr_blocks=%d,nr_inodes=64", blocks)); err != nil {
-				t.Skip("needs root to mount a small disk: ", err)
-			}
-			defer syscall.Unmount(dir, 0)
-			f := newFabric(dir, "s1", "s2", "h1")
-			p := f.plan(t)
-			r, err := f.e.Apply(context.Background(), p, leave)
-			if err != nil {
-				if f.writes() > 0 || !errors.Is(err, syscall.ENOSPC) {
-					t.Errorf("%d blocks: %d writes, %v", blocks, f.writes(), err)
-				}
-				continue
-			}
-			for _, x := range r.Results {
-				want := oldConfig()
-				if x.Outcome == Applied {
-					want = f.wanted(x.Device, want)
-				}
-				if b := f.boxes[x.Device]; x.Outcome == Unknown || x.Outcome == NeedsHands || !b.running.Equal(want) {
-					t.Errorf("%d blocks: %s is %s and runs\n%s", blocks, x.Device, x.Outcome, text(b.running))
-				}
-			}
-			t.Logf("%d blocks: exit %d", blocks, ExitCode(r, err))
-		}
-	})
-}
-
 func TestConcurrentRunsOnOneFabric(t *testing.T) {
 	f := newFabric(stateDir(t), "s1", "s2", "s3", "h1")
 	f.e.Parallel = 3
@@ -522,52 +456,4 @@ func TestConcurrentRunsOnOneFabric(t *testing.T) {
 		t.Errorf("exit codes %v: one wins, the others are refused (busy or stale)", codes)
 	}
 	f.mustHold(t, "four at once", true, nil)
-}
-
-// A run that was taken back is over: finishing it after all would surprise whoever took it back.
-func TestNoResumeAfterRollback(t *testing.T) {
-	f := newFabric(stateDir(t), "s1")
-	r, err := f.e.Apply(context.Background(), f.plan(t), leave)
-	if ExitCode(r, err) != 0 {
-		t.Fatal(r, err)
-	}
-	if r, err = f.e.Rollback(context.Background(), "run-1"); ExitCode(r, err) != 0 {
-		t.Fatal(r, err)
-	}
-	r, err = f.e.Resume(context.Background(), "run-1")
-	if ExitCode(r, err) != 4 || !strings.Contains(err.Error(), "run run-1 was taken back") {
-		t.Errorf("exit %d, %v", ExitCode(r, err), err)
-	}
-	f.mustHold(t, "resume after rollback", false, nil)
-	h, err := Show(f.e.StateDir, "run-1", f.now)
-	if err != nil || len(h.Attempts) != 2 || h.Status != Finished || h.Kind != KindRollback || h.Devices[RolledBack] != 1 {
-		t.Errorf("%+v, %v", h, err)
-	}
-}
-
-func TestRollbackRefusesLaterWork(t *testing.T) {
-	f := newFabric(stateDir(t), "s1")
-	r, err := f.e.Apply(context.Background(), f.plan(t), leave)
-	if ExitCode(r, err) != 0 {
-		t.Fatal(r, err)
-	}
-	b := f.boxes["s1"]
-	b.running = render.Apply(b.running, changes("port p1 mtu 4000"))
-	now, writes := text(b.running), b.writes
-	r, err = f.e.Rollback(context.Background(), r.ID)
-	x := r.Results[0]
-	if ExitCode(r, err) != 4 || x.Outcome != Applied || x.Cause != Refused || !strings.Contains(x.Message, `port|p1|mtu is "4000"`) {
-		t.Errorf("exit %d, %+v, %v", ExitCode(r, err), x, err)
-	}
-	if text(b.running) != now || b.writes != writes {
-		t.Error("a later change was undone")
-	}
-	if _, err := f.e.Rollback(context.Background(), "run-99"); !errors.Is(err, os.ErrNotExist) || ExitCode(nil, err) != 1 {
-		t.Errorf("no such run: %v", err)
-	}
-	for _, id := range []string{"", "../x", "a/b", strings.Repeat("x", 29)} {
-		if _, err := f.e.Resume(context.Background(), id); err == nil {
-			t.Errorf("%q was taken for a run", id)
-		}
-	}
 }
