@@ -112,7 +112,15 @@ func TestFaults(t *testing.T) {
 			message: "still waiting"},
 		{name: "confirm done with an error", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { return false, errLost } }, plain: want{Applied, 0, "new"}},
 		{name: "timer ran out before confirm", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { b.expire(); return false, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
-		{name: "confirm OK and reverted", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { b.expire(); return true, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
+		{name: "last confirm OK and reverted", rig: func(b *box) {
+			n := 0
+			b.onConf = func(drivers.TxID) (bool, error) {
+				if n++; n == 3 {
+					b.expire()
+				}
+				return n == 3, nil
+			}
+		}, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
 		{name: "abort fails", rig: func(b *box) {
 			b.onCommit = on(2, fault{keep: half})
 			b.onAbort = func(drivers.TxID) (bool, error) { return true, errors.New("s1: abort is not possible") }
