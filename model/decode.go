@@ -126,7 +126,8 @@ func decodeGNMI(n *node) GNMI {
 	return GNMI{
 		Port: integer(n.get("port")), CA: text(n.get("tls", "ca")), Cert: text(n.get("tls", "cert")), Key: text(n.get("tls", "key")),
 		ServerName: text(n.get("tls", "server_name")), Insecure: boolean(n.get("tls", "insecure")),
-		Username: text(n.get("username")), Password: text(n.get("password")),
+		Plaintext: boolean(n.get("plaintext")),
+		Username:  text(n.get("username")), Password: text(n.get("password")),
 	}
 }
 
@@ -141,7 +142,7 @@ func decodeSSH(n *node) SSH {
 func (g GNMI) over(d GNMI) GNMI {
 	return GNMI{
 		Port: g.Port.Or(d.Port), CA: g.CA.Or(d.CA), Cert: g.Cert.Or(d.Cert), Key: g.Key.Or(d.Key), ServerName: g.ServerName.Or(d.ServerName),
-		Insecure: g.Insecure.Or(d.Insecure), Username: g.Username.Or(d.Username), Password: g.Password.Or(d.Password),
+		Insecure: g.Insecure.Or(d.Insecure), Plaintext: g.Plaintext.Or(d.Plaintext), Username: g.Username.Or(d.Username), Password: g.Password.Or(d.Password),
 	}
 }
 

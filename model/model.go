@@ -196,7 +196,8 @@ type GNMI struct {
 	Cert       Value[string] // reference
 	Key        Value[string] // reference
 	ServerName Value[string]
-	Insecure   Value[bool]
+	Insecure   Value[bool]   // the certificate is not verified
+	Plaintext  Value[bool]   // no TLS at all
 	Username   Value[string] // text or reference
 	Password   Value[string] // reference
 }

@@ -234,6 +234,7 @@ func transportKids() []field {
 				leaf("server_name", addressScalar(), "name in the device's certificate"),
 				leaf("insecure", boolScalar(), "do not verify the device; warned about unless lab is true"),
 			),
+			leaf("plaintext", boolScalar(), "no TLS at all, the password in the clear; warned about unless lab is true"),
 			leaf("username", textScalar("user name"), "text or reference"),
 			leaf("password", referenceScalar(true), "reference"),
 		),

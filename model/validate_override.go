@@ -150,7 +150,7 @@ func (v *validator) inventory() {
 		for _, x := range []struct {
 			what string
 			v    Value[bool]
-		}{{"gnmi.tls.insecure", e.GNMI.Insecure}, {"ssh.insecure", e.SSH.Insecure}} {
+		}{{"gnmi.tls.insecure", e.GNMI.Insecure}, {"gnmi.plaintext", e.GNMI.Plaintext}, {"ssh.insecure", e.SSH.Insecure}} {
 			if x.v.V && !e.Lab.V && !warned[x.v.From] {
 				warned[x.v.From] = true
 				v.found.Warningf("insecure", x.v.Pos(), "give tls.ca or ssh.known_hosts instead, or mark the device lab: true",

@@ -66,8 +66,8 @@ func (d *dialler) open(ctx context.Context, name string) (drivers.Device, error)
 
 func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
 	c := gnmi.Config{
-		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Insecure: e.GNMI.Insecure.V,
-		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V}, Log: d.app.log,
+		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Plaintext: e.GNMI.Plaintext.V,
+		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Log: d.app.log,
 	}
 	user, err := d.text(ctx, e.GNMI.Username)
 	if err != nil {
@@ -80,7 +80,9 @@ func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 		from model.Value[string]
 		to   *secret.Secret
 	}{
-		{"password", e.GNMI.Password, &c.Password}, {"tls.ca", e.GNMI.CA, &ca}, {"tls.cert", e.GNMI.Cert, &cert},
+		{"password", e.GNMI.Password, &c.Password},
+		{"tls.ca", e.GNMI.CA, &ca},
+		{"tls.cert", e.GNMI.Cert, &cert},
 		{"tls.key", e.GNMI.Key, &c.TLS.Key},
 	} {
 		if *s.to, err = d.secret(ctx, s.from); err != nil {
@@ -110,7 +112,10 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 		return nil, fmt.Errorf("%s: %w", e.Device, err)
 	}
 	binary := hostBinary
-	if e.Lab.V {
+	switch {
+	case d.app.readOnly:
+		binary = nil // copying it there is a write
+	case e.Lab.V:
 		binary = labBinary
 	}
 	return hostssh.Dial(ctx, hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V})

@@ -24,26 +24,31 @@ func TestWireForms(t *testing.T) {
 	}{
 		{
 			"leaf of a row with other fields",
-			[]render.Change{change("WRED_PROFILE", "P", "green_min_threshold", p("1000000"), p("1500000"))}, 1,
+			[]render.Change{change("WRED_PROFILE", "P", "green_min_threshold", p("1000000"), p("1500000"))},
+			1,
 			func(db sonic.DB) { db["WRED_PROFILE"]["P"]["green_min_threshold"] = "1500000" },
 		},
 		{
 			"already there: nothing is sent",
-			[]render.Change{change("WRED_PROFILE", "P", "green_min_threshold", p("7"), p("1000000"))}, 0, nil,
+			[]render.Change{change("WRED_PROFILE", "P", "green_min_threshold", p("7"), p("1000000"))},
+			0, nil,
 		},
 		{
 			"half there",
-			[]render.Change{change("SCHEDULER", "scheduler.0", "weight", p("14"), p("20")), change("SCHEDULER", "scheduler.0", "type", nil, p("DWRR"))}, 1,
+			[]render.Change{change("SCHEDULER", "scheduler.0", "weight", p("14"), p("20")), change("SCHEDULER", "scheduler.0", "type", nil, p("DWRR"))},
+			1,
 			func(db sonic.DB) { db["SCHEDULER"]["scheduler.0"]["weight"] = "20" },
 		},
 		{
 			"new field",
-			[]render.Change{change("WRED_PROFILE", "P", "wred_green_enable", nil, p("true"))}, 1,
+			[]render.Change{change("WRED_PROFILE", "P", "wred_green_enable", nil, p("true"))},
+			1,
 			func(db sonic.DB) { db["WRED_PROFILE"]["P"]["wred_green_enable"] = "true" },
 		},
 		{
 			"new row is one path",
-			[]render.Change{change("SCHEDULER", "s", "type", nil, p("DWRR")), change("SCHEDULER", "s", "weight", nil, p("20"))}, 1,
+			[]render.Change{change("SCHEDULER", "s", "type", nil, p("DWRR")), change("SCHEDULER", "s", "weight", nil, p("20"))},
+			1,
 			func(db sonic.DB) {
 				db.Set("SCHEDULER", "s", "type", "DWRR")
 				db.Set("SCHEDULER", "s", "weight", "20")
@@ -51,7 +56,8 @@ func TestWireForms(t *testing.T) {
 		},
 		{
 			"new table is one path",
-			[]render.Change{change("TC_TO_QUEUE_MAP", "M", "0", nil, p("0")), change("TC_TO_QUEUE_MAP", "M", "3", nil, p("3")), change("TC_TO_QUEUE_MAP", "N", "0", nil, p("0"))}, 1,
+			[]render.Change{change("TC_TO_QUEUE_MAP", "M", "0", nil, p("0")), change("TC_TO_QUEUE_MAP", "M", "3", nil, p("3")), change("TC_TO_QUEUE_MAP", "N", "0", nil, p("0"))},
+			1,
 			func(db sonic.DB) {
 				db.Set("TC_TO_QUEUE_MAP", "M", "0", "0")
 				db.Set("TC_TO_QUEUE_MAP", "M", "3", "3")
@@ -60,12 +66,14 @@ func TestWireForms(t *testing.T) {
 		},
 		{
 			"field removed, row stays",
-			[]render.Change{change("QUEUE", "Ethernet0|3", "wred_profile", p("P"), nil)}, 1,
+			[]render.Change{change("QUEUE", "Ethernet0|3", "wred_profile", p("P"), nil)},
+			1,
 			func(db sonic.DB) { delete(db["QUEUE"]["Ethernet0|3"], "wred_profile") },
 		},
 		{
 			"last field removed: the row goes, and as the last row the table",
-			[]render.Change{change("QUEUE", "Ethernet0|3", "wred_profile", p("P"), nil), change("QUEUE", "Ethernet0|3", "scheduler", p("scheduler.0"), nil)}, 1,
+			[]render.Change{change("QUEUE", "Ethernet0|3", "wred_profile", p("P"), nil), change("QUEUE", "Ethernet0|3", "scheduler", p("scheduler.0"), nil)},
+			1,
 			func(db sonic.DB) { delete(db, "QUEUE") },
 		},
 		{
@@ -75,7 +83,8 @@ func TestWireForms(t *testing.T) {
 				change("WRED_PROFILE", "P", "ecn", p("ecn_all"), nil),
 				change("WRED_PROFILE", "P", "green_min_threshold", p("1000000"), nil),
 				change("WRED_PROFILE", "P", "green_max_threshold", p("2000000"), nil),
-			}, 3,
+			},
+			3,
 			func(db sonic.DB) {
 				db["QUEUE"]["Ethernet0|3"]["wred_profile"] = "Q"
 				db["WRED_PROFILE"] = map[string]map[string]any{"Q": {"ecn": "ecn_all"}}
@@ -83,17 +92,20 @@ func TestWireForms(t *testing.T) {
 		},
 		{
 			"item of a list",
-			[]render.Change{change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[4]", p(""), nil), change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[5]", nil, p(""))}, 1,
+			[]render.Change{change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[4]", p(""), nil), change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[5]", nil, p(""))},
+			1,
 			func(db sonic.DB) { db["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] = "3,5" },
 		},
 		{
 			"last item of a list: written as empty",
-			[]render.Change{change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[4]", p(""), nil), change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[3]", p(""), nil)}, 1,
+			[]render.Change{change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[4]", p(""), nil), change("PORT_QOS_MAP", "Ethernet0", "pfc_enable[3]", p(""), nil)},
+			1,
 			func(db sonic.DB) { db["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] = "" },
 		},
 		{
 			"key with a slash",
-			[]render.Change{change("INTERFACE", "Ethernet0|10.0.0.1/31", "", nil, p(""))}, 1,
+			[]render.Change{change("INTERFACE", "Ethernet0|10.0.0.1/31", "", nil, p(""))},
+			1,
 			func(db sonic.DB) {
 				db["INTERFACE"] = map[string]map[string]any{"Ethernet0|10.0.0.1/31": {}}
 			},

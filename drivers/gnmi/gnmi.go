@@ -45,14 +45,14 @@ const maxMessage = 256 << 20
 
 // Config is how to reach one switch.
 type Config struct {
-	Name     string // inventory name, for errors and logs
-	Address  string // host:port
-	Username string // "" = no login
-	Password secret.Secret
-	TLS      TLS
-	Insecure bool         // no TLS at all, password in the clear; warned about
-	Via      []ssh.Config // jump hosts, the first one reached directly
-	Log      *slog.Logger // nil = silent
+	Name      string // inventory name, for errors and logs
+	Address   string // host:port
+	Username  string // "" = no login
+	Password  secret.Secret
+	TLS       TLS
+	Plaintext bool         // no TLS at all, password in the clear; warned about
+	Via       []ssh.Config // jump hosts, the first one reached directly
+	Log       *slog.Logger // nil = silent
 }
 
 // TLS is whom to trust and what to show.
@@ -61,6 +61,7 @@ type TLS struct {
 	Cert       []byte        // PEM of the client's certificate, for client_auth cert
 	Key        secret.Secret // PEM of its key
 	ServerName string        // name in the server's certificate; "" = the host of Address
+	Insecure   bool          // do not verify the certificate; warned about
 }
 
 // Device is a connected SONiC switch. It is a drivers.Device.
@@ -94,12 +95,15 @@ func (d *Device) dial(ctx context.Context) error {
 	if err != nil || host == "" || strings.Contains(host, ",") {
 		return fmt.Errorf("%s: gnmi address %q is not host:port", c.Name, c.Address)
 	}
-	if d.target, err = api.NewTarget(api.Name(c.Name), api.Address(c.Address), api.Insecure(c.Insecure)); err != nil {
+	if d.target, err = api.NewTarget(api.Name(c.Name), api.Address(c.Address), api.Insecure(c.Plaintext)); err != nil {
 		return fmt.Errorf("%s: gnmi: %w", c.Name, err)
 	}
-	if c.Insecure {
-		c.Log.Warn("gNMI without TLS (insecure: true)", "device", c.Name, "address", c.Address)
+	if c.Plaintext {
+		c.Log.Warn("gNMI without TLS (plaintext: true)", "device", c.Name, "address", c.Address)
 	} else {
+		if c.TLS.Insecure {
+			c.Log.Warn("gNMI certificate not verified (insecure: true)", "device", c.Name, "address", c.Address)
+		}
 		conf, err := c.TLS.config(host)
 		if err != nil {
 			return fmt.Errorf("%s: gnmi: %w", c.Name, err)
@@ -138,9 +142,9 @@ func (d *Device) dial(ctx context.Context) error {
 	return nil
 }
 
-// config is the strict TLS configuration.
+// config is the TLS configuration, strict unless Insecure.
 func (t TLS) config(host string) (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.Insecure}
 	if conf.ServerName == "" {
 		conf.ServerName = host
 	}

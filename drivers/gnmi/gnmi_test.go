@@ -137,8 +137,9 @@ func TestDial(t *testing.T) {
 		{name: "no port", on: s, edit: func(c *gnmi.Config) { c.Address = "10.0.0.1" }, parts: []string{`"10.0.0.1" is not host:port`}},
 		{name: "two addresses", on: s, edit: func(c *gnmi.Config) { c.Address = "10.0.0.1:1,10.0.0.2:1" }, parts: []string{"is not host:port"}},
 		{name: "plaintext server, TLS asked", on: plaintext, edit: func(c *gnmi.Config) { c.TLS.CA = s.CA() }, parts: []string{"first record does not look like a TLS handshake"}},
-		{name: "TLS server, plaintext asked", on: s, edit: func(c *gnmi.Config) { c.Insecure = true }, parts: []string{"connection failed"}},
-		{name: "plaintext", on: plaintext, edit: func(c *gnmi.Config) { c.Insecure = true }, login: 1},
+		{name: "TLS server, plaintext asked", on: s, edit: func(c *gnmi.Config) { c.Plaintext = true }, parts: []string{"connection failed"}},
+		{name: "unknown authority, not verified", on: s, cert: sonic.Stranger, edit: func(c *gnmi.Config) { c.TLS.Insecure = true }, login: 1},
+		{name: "plaintext", on: plaintext, edit: func(c *gnmi.Config) { c.Plaintext = true }, login: 1},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			x.on.Fault(sonic.Faults{Certificate: x.cert})
@@ -167,13 +168,13 @@ func TestInsecureWarns(t *testing.T) {
 	s := launch(t, sonic.Options{Plaintext: true})
 	var log bytes.Buffer
 	c := config(s)
-	c.Insecure, c.Log = true, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c.Plaintext, c.Log = true, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d := open(t, c)
 	read(t, d)
 	if err := d.Commit(patience(t), "tx", []render.Change{change("SCHEDULER", "scheduler.0", "weight", p("14"), p("20"))}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "level=WARN msg=\"gNMI without TLS (insecure: true)\" device=leaf1") || strings.Contains(log.String(), canary) {
+	if !strings.Contains(log.String(), "level=WARN msg=\"gNMI without TLS (plaintext: true)\" device=leaf1") || strings.Contains(log.String(), canary) {
 		t.Error(log.String())
 	}
 	if text := fmt.Sprintf("%v %+v %#v", c, c, d); strings.Contains(text, canary) {
