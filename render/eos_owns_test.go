@@ -184,8 +184,10 @@ func TestEOSOwns(t *testing.T) {
 		mtu     = Key{"interface Ethernet1/1", eosMTU, ""}
 		binding = Key{"interface Ethernet1/1", eosBinding, ""}
 		noDrop3 = Key{"interface Ethernet1/1", eosNoDrop(3), ""}
+		pfc     = Key{"interface Ethernet1/1", eosPFC, ""}
+		tc      = Key{"", eosTC(3), ""}
 	)
-	all := []Key{profile, stale, dscp, timer, mtu, binding, noDrop3}
+	all := []Key{profile, stale, dscp, tc, timer, mtu, binding, pfc, noDrop3}
 	for _, tt := range []struct {
 		name string
 		edit func(d *intent.Device)
@@ -193,10 +195,10 @@ func TestEOSOwns(t *testing.T) {
 	}{
 		{"all", func(*intent.Device) {}, all},
 		{"nothing", func(d *intent.Device) { observed(d, 0); observed(d, 1); observed(d, 2) }, nil},
-		{"another port observed", func(d *intent.Device) { observed(d, 2) }, []Key{profile, stale, mtu, binding, noDrop3}},
+		{"another port observed", func(d *intent.Device) { observed(d, 2) }, []Key{profile, stale, mtu, binding, pfc, noDrop3}},
 		{"another port observed and absent", func(d *intent.Device) { observed(d, 2); d.Ports[2].State = intent.Absent }, all},
-		{"another port observed, in maintenance", func(d *intent.Device) { observed(d, 2); d.Ports[2].State = intent.Maintenance }, []Key{profile, stale, mtu, binding, noDrop3}},
-		{"the port planned", func(d *intent.Device) { d.Ports[0].State = intent.Planned }, []Key{profile, stale, dscp, timer}},
+		{"another port observed, in maintenance", func(d *intent.Device) { observed(d, 2); d.Ports[2].State = intent.Maintenance }, []Key{profile, stale, mtu, binding, pfc, noDrop3}},
+		{"the port planned", func(d *intent.Device) { d.Ports[0].State = intent.Planned }, []Key{profile, stale, dscp, tc, timer}},
 		{"the device in maintenance", func(d *intent.Device) { d.State = intent.Maintenance }, nil},
 		{"mtu alone", func(d *intent.Device) {
 			for i := range d.Ports {
@@ -207,8 +209,13 @@ func TestEOSOwns(t *testing.T) {
 			for i := range d.Policies {
 				d.Policies[i].Watchdog = intent.Watchdog{}
 			}
-		}, []Key{profile, stale, dscp, mtu, binding, noDrop3}},
-		{"class 3 not named", func(d *intent.Device) { d.Classes[3] = "" }, []Key{profile, stale, dscp, timer, mtu, binding}},
+		}, []Key{profile, stale, dscp, tc, mtu, binding, pfc, noDrop3}},
+		{"no lossless class", func(d *intent.Device) {
+			for i := range d.Policies {
+				d.Policies[i].Queues[3].Lossless = false
+			}
+		}, []Key{profile, stale, dscp, tc, timer, mtu, binding, noDrop3}},
+		{"class 3 not named", func(d *intent.Device) { d.Classes[3] = "" }, []Key{profile, stale, dscp, timer, mtu, binding, pfc}},
 	} {
 		own := eos.Owns(edit(tt.edit), Facts{})
 		var got []Key
@@ -237,6 +244,31 @@ func TestEOSOwns(t *testing.T) {
 			if own(k) {
 				t.Errorf("%s: %s is owned", tt.name, k)
 			}
+		}
+	}
+}
+
+// TestEOSOwnsAdopted: in somebody else's profile, what all ports that bind it own, in queues of named classes.
+func TestEOSOwnsAdopted(t *testing.T) {
+	d := edit(func(d *intent.Device) { d.Ports[1].Manage[intent.AreaPFC] = intent.Observe })
+	f := Facts{Names: Names{{"", "qos profile fctl-pod1-leaf", ""}: "qos profile ROCE"}}
+	own := eos.Owns(d, f)
+	const q3 = "qos profile ROCE>uc-tx-queue 3"
+	for k, want := range map[Key]bool{
+		{"", "qos profile ROCE", ""}:                     true,
+		{"qos profile ROCE", eosTrust, ""}:               true,
+		{"qos profile ROCE", eosNoDrop(3), ""}:           false, // observed on one of the two ports
+		{"qos profile ROCE", "uc-tx-queue 3", ""}:        true,
+		{"qos profile ROCE", "uc-tx-queue 4", ""}:        false,
+		{"qos profile ROCE", "shape rate 1", ""}:         false,
+		{q3, eosShare, ""}:                               true,
+		{q3, eosCount, ""}:                               false, // we count on the port
+		{q3, "random-detect drop minimum-threshold", ""}: true,
+		{q3, "shape rate 1", ""}:                         false,
+		{"qos profile fctl-pod1-leaf", eosTrust, ""}:     true,
+	} {
+		if own(k) != want {
+			t.Errorf("%s owned: %v", k, !want)
 		}
 	}
 }

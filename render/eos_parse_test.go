@@ -138,6 +138,37 @@ func TestEOSWindow(t *testing.T) {
 	}
 }
 
+func TestEOSRemoval(t *testing.T) {
+	for _, tt := range []struct{ object, before, want string }{
+		{eosMTU, "9214", "no mtu 9214"},
+		{eosPriority, "strict", "default priority"},
+		{eosPriority, "no", "default priority"},
+		{eosTrust, "dscp", "default qos trust"},
+		{eosPFC, "on", "no priority-flow-control on"},
+		{eosPFC, "no", "default priority-flow-control"},
+		{eosWatchdog, "no", "default priority-flow-control pause watchdog"},
+		{"no switchport", "", "default switchport"},
+		{"qos profile P", "", "no qos profile P"},
+	} {
+		if got := eosRemoval(tt.object, tt.before); got != tt.want {
+			t.Errorf("%s = %q is removed by %q, want %q", tt.object, tt.before, got, tt.want)
+		}
+	}
+}
+
+func TestEOSToMillis(t *testing.T) {
+	for s, want := range map[string]int32{"0.2": 200, "0.20": 200, "60": 60_000, "0.005": 5, "10.001": 10_001, "00.1": 100} {
+		if got, ok := eosToMillis(s); !ok || got != want {
+			t.Errorf("%s seconds are %d ms (%v), want %d", s, got, ok, want)
+		}
+	}
+	for _, s := range []string{"", "0.0005", "1e3", "-1", ".5", "1.", "9999999", "auto"} {
+		if got, ok := eosToMillis(s); ok {
+			t.Errorf("%q seconds are %d ms", s, got)
+		}
+	}
+}
+
 // checkParser holds for any bytes at all: what was read is written so that it reads back the same, Lift takes it, and
 // nothing panics.
 func checkParser(t *testing.T, d *Dialect, b []byte) {
