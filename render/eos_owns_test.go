@@ -250,7 +250,7 @@ func TestEOSOwns(t *testing.T) {
 
 // TestEOSOwnsAdopted: in somebody else's profile, what all ports that bind it own, in queues of named classes.
 func TestEOSOwnsAdopted(t *testing.T) {
-	d := edit(func(d *intent.Device) { d.Ports[1].Manage[intent.AreaPFC] = intent.Observe })
+	d := edit(func(d *intent.Device) { d.Ports[0].Manage[intent.AreaPFC] = intent.Observe })
 	f := Facts{Names: Names{{"", "qos profile fctl-pod1-leaf", ""}: "qos profile ROCE"}}
 	own := eos.Owns(d, f)
 	const q3 = "qos profile ROCE>uc-tx-queue 3"
