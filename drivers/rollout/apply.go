@@ -25,7 +25,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	gate, early := e.settled(p)
+	early, gate := settled(p)
 	ws := p.waves()
 	if len(ws) == 0 {
 		now := e.Now().UTC()
@@ -62,7 +62,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 
 // settled is the results of devices that the plan already gives up on or leaves alone. gate is set when a switch is
 // among the former: hosts then stay as they are.
-func (e *Engine) settled(p *Plan) (gate error, rs []Result) {
+func settled(p *Plan) (rs []Result, gate error) {
 	for _, d := range p.Devices {
 		r := Result{Device: d.Name, Outcome: Unchanged}
 		switch {
@@ -79,7 +79,7 @@ func (e *Engine) settled(p *Plan) (gate error, rs []Result) {
 			gate = fmt.Errorf("%s is not as planned, and hosts depend on the switches", d.Name)
 		}
 	}
-	return gate, rs
+	return rs, gate
 }
 
 // blockedBy is the first error finding of a device.
@@ -176,7 +176,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	var gate error
 	if kind == KindResume {
 		var early []Result
-		gate, early = e.settled(a.plan)
+		early, gate = settled(a.plan)
 		a.run.Results = append(a.run.Results, early...)
 		ws = a.keep(ws, st, func(r Result, known bool) bool { return !(known && r.Outcome == Applied && r.Cause == None) })
 		work = func(ctx context.Context, s *session) Result { return s.resume(ctx, st) }

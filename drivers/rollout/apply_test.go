@@ -72,13 +72,19 @@ func TestFaults(t *testing.T) {
 		{name: "error after the work", rig: func(b *box) { b.onCommit = on(1, fault{after: errLost}) }, plain: want{Applied, 0, "new"}},
 		{name: "half, with an error", rig: func(b *box) { b.onCommit = on(2, fault{keep: half, after: errLost}) }, plain: want{RolledBack, 4, "old"}, message: "connection reset"},
 		{name: "half, without a word", rig: func(b *box) { b.onCommit = on(2, fault{keep: half}) }, plain: want{RolledBack, 4, "old"}, message: "does not hold"},
-		{name: "OK and not done", rig: func(b *box) { b.onCommit = on(1, fault{keep: none}) }, plain: want{Unchanged, 1, "old"}, message: "does not hold",
-			timed: want{RolledBack, 4, "old"}},
+		{
+			name: "OK and not done", rig: func(b *box) { b.onCommit = on(1, fault{keep: none}) }, plain: want{Unchanged, 1, "old"}, message: "does not hold",
+			timed: want{RolledBack, 4, "old"},
+		},
 		{name: "rounded by the hardware", rig: func(b *box) { b.onCommit = on(2, fault{write: rounded}) }, plain: want{Applied, 0, ""}},
-		{name: "another value than asked", rig: func(b *box) { b.onCommit = on(2, fault{write: scrambled}) }, plain: want{NeedsHands, 5, ""}, timed: want{RolledBack, 4, "old"},
-			message: `port|p1|mtu is "9001", was "9000"`},
-		{name: "changed by hand meanwhile", rig: func(b *box) { b.onCommit = on(2, fault{then: foreign}) }, plain: want{NeedsHands, 5, ""}, timed: want{RolledBack, 4, "old"},
-			message: `"4000"`},
+		{
+			name: "another value than asked", rig: func(b *box) { b.onCommit = on(2, fault{write: scrambled}) }, plain: want{NeedsHands, 5, ""}, timed: want{RolledBack, 4, "old"},
+			message: `port|p1|mtu is "9001", was "9000"`,
+		},
+		{
+			name: "changed by hand meanwhile", rig: func(b *box) { b.onCommit = on(2, fault{then: foreign}) }, plain: want{NeedsHands, 5, ""}, timed: want{RolledBack, 4, "old"},
+			message: `"4000"`,
+		},
 		{name: "undo refused", rig: func(b *box) {
 			b.onCommit = func(n int, _ []render.Change) fault {
 				switch n {
@@ -108,8 +114,10 @@ func TestFaults(t *testing.T) {
 		{name: "save fails", rig: func(b *box) { b.onSave = func() (bool, error) { return true, errors.New("s1: flash is full") } }, plain: want{RolledBack, 4, "old"}, message: "flash is full"},
 		{name: "save OK and not done", rig: func(b *box) { b.onSave = func() (bool, error) { return true, nil } }, plain: want{RolledBack, 4, "old"}, message: "still differs"},
 		{name: "confirm fails", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { return true, errLost } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
-		{name: "confirm OK and not done", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { return true, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"},
-			message: "still waiting"},
+		{
+			name: "confirm OK and not done", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { return true, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"},
+			message: "still waiting",
+		},
 		{name: "confirm done with an error", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { return false, errLost } }, plain: want{Applied, 0, "new"}},
 		{name: "timer ran out before confirm", rig: func(b *box) { b.onConf = func(drivers.TxID) (bool, error) { b.expire(); return false, nil } }, plain: want{Applied, 0, "new"}, timed: want{RolledBack, 4, "old"}},
 		{name: "last confirm OK and reverted", rig: func(b *box) {

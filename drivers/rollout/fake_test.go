@@ -169,8 +169,10 @@ type fault struct {
 }
 
 func newBox(name string, d *render.Dialect, running render.Config) *box {
-	return &box{name: name, d: d, running: running, startup: running, timed: map[drivers.TxID]render.Config{},
-		opened: map[drivers.TxID]bool{}, facts: render.Facts{Hostname: name, Serial: "S-" + name, Version: "1"}}
+	return &box{
+		name: name, d: d, running: running, startup: running, timed: map[drivers.TxID]render.Config{},
+		opened: map[drivers.TxID]bool{}, facts: render.Facts{Hostname: name, Serial: "S-" + name, Version: "1"},
+	}
 }
 
 // clone is the same device with the same state and no faults.

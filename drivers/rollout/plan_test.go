@@ -212,22 +212,34 @@ func TestPlanModes(t *testing.T) {
 		{name: "planned", rig: func(d *intent.Device, b *box) { d.State = intent.Planned }, mode: Skipped},
 		{name: "absent", rig: func(d *intent.Device, b *box) { d.State = intent.Absent }, mode: Skipped},
 		{name: "one port observed", rig: func(d *intent.Device, b *box) { d.Ports[0].Manage = intent.Manage{} }, mode: Write, rule: "observed-drift", finding: "info: " + drift, opens: 1},
-		{name: "missing port", rig: func(d *intent.Device, b *box) { d.Ports[1].Iface = "p7" }, mode: Write, rule: "no-such-port",
-			finding: "warning: the device does not show port p7 (downlink-2 in the model)", opens: 1},
+		{
+			name: "missing port", rig: func(d *intent.Device, b *box) { d.Ports[1].Iface = "p7" }, mode: Write, rule: "no-such-port",
+			finding: "warning: the device does not show port p7 (downlink-2 in the model)", opens: 1,
+		},
 		{name: "dead", rig: func(d *intent.Device, b *box) { b.onRead = func(int) error { return errors.New("broken pipe") } }, mode: Write, failed: true, opens: 1},
-		{name: "wrong serial", rig: func(d *intent.Device, b *box) { b.facts.Serial = "X" }, mode: Write, blocked: true, rule: "identity",
-			finding: `error: this is not the device of the inventory: s1 has serial number "X" and hostname "s1", the inventory says serial number "S-s1"`, opens: 1},
-		{name: "wrong hostname", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "leaf9.example.net" }, mode: Write, blocked: true, rule: "identity",
-			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is the right one all the same, give its serial number "S-s1" in the inventory`, opens: 1},
+		{
+			name: "wrong serial", rig: func(d *intent.Device, b *box) { b.facts.Serial = "X" }, mode: Write, blocked: true, rule: "identity",
+			finding: `error: this is not the device of the inventory: s1 has serial number "X" and hostname "s1", the inventory says serial number "S-s1"`, opens: 1,
+		},
+		{
+			name: "wrong hostname", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "leaf9.example.net" }, mode: Write, blocked: true, rule: "identity",
+			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is the right one all the same, give its serial number "S-s1" in the inventory`, opens: 1,
+		},
 		{name: "hostname with domain", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "S1.example.net" }, mode: Write, opens: 1},
-		{name: "another owner", rig: func(d *intent.Device, b *box) { b.facts.Owners = []string{"AI-ECN is on"} }, mode: Write, blocked: true, rule: "owner",
-			finding: "error: somebody else configures it: AI-ECN is on", opens: 1},
-		{name: "unsaved", rig: func(d *intent.Device, b *box) { b.saver = true; b.startup = conf("x y z 1") }, mode: Write, rule: "unsaved",
-			finding: "warning: the running configuration differs from startup already; saving after apply saves that too", opens: 1},
-		{name: "stranger on our object", rig: func(d *intent.Device, b *box) {
-			b.running = render.Apply(b.running, changes("prof ours-a -", "prof ours-a kmin 300", "port x1 profile ours-a"))
-		}, mode: Write, blocked: true, rule: "name-collision",
-			finding: "error: prof|ours-a has our name and would change, but port|x1|profile, which the model does not know, uses it", opens: 1},
+		{
+			name: "another owner", rig: func(d *intent.Device, b *box) { b.facts.Owners = []string{"AI-ECN is on"} }, mode: Write, blocked: true, rule: "owner",
+			finding: "error: somebody else configures it: AI-ECN is on", opens: 1,
+		},
+		{
+			name: "unsaved", rig: func(d *intent.Device, b *box) { b.saver = true; b.startup = conf("x y z 1") }, mode: Write, rule: "unsaved",
+			finding: "warning: the running configuration differs from startup already; saving after apply saves that too", opens: 1,
+		},
+		{
+			name: "stranger on our object", rig: func(d *intent.Device, b *box) {
+				b.running = render.Apply(b.running, changes("prof ours-a -", "prof ours-a kmin 300", "port x1 profile ours-a"))
+			}, mode: Write, blocked: true, rule: "name-collision",
+			finding: "error: prof|ours-a has our name and would change, but port|x1|profile, which the model does not know, uses it", opens: 1,
+		},
 		{name: "our own port in maintenance on our object", rig: func(d *intent.Device, b *box) {
 			b.running = render.Apply(b.running, changes("prof ours-a -", "prof ours-a kmin 300", "port x1 profile ours-a"))
 			d.Ports = append(d.Ports, intent.Port{Name: "downlink-9", Iface: "x1", State: intent.Maintenance})

@@ -24,8 +24,10 @@ const (
 // be written, is part of the plan and says why; the error is only that ctx ended. The same devices and the same clock
 // give the same bytes: drift is a Plan that nobody applies.
 func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Plan, error) {
-	p := &Plan{Schema: PlanSchema, Tool: e.Tool, Fabric: net.Fabric, Model: o.Model, Created: e.Now().UTC(), Lab: o.Lab,
-		Adopt: o.Adopt, Devices: make([]DevicePlan, len(net.Devices))}
+	p := &Plan{
+		Schema: PlanSchema, Tool: e.Tool, Fabric: net.Fabric, Model: o.Model, Created: e.Now().UTC(), Lab: o.Lab,
+		Adopt: o.Adopt, Devices: make([]DevicePlan, len(net.Devices)),
+	}
 	slots := make(chan struct{}, e.parallel())
 	var wg sync.WaitGroup
 	for i, d := range net.Devices {
@@ -154,8 +156,10 @@ func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
 		return fmt.Errorf("saved: %w", err)
 	}
 	if !saved {
-		dp.Findings.Add(diag.Finding{Rule: "unsaved", Severity: diag.Warning, At: dp.Name,
-			Msg: "the running configuration differs from startup already; saving after apply saves that too"})
+		dp.Findings.Add(diag.Finding{
+			Rule: "unsaved", Severity: diag.Warning, At: dp.Name,
+			Msg: "the running configuration differs from startup already; saving after apply saves that too",
+		})
 	}
 	return nil
 }

@@ -57,8 +57,10 @@ func anyTrouble(t *rapid.T) trouble {
 	some := func(what string) map[int]bool {
 		return rapid.MapOfN(rapid.IntRange(2, 20), rapid.Just(true), 0, 3).Draw(t, what)
 	}
-	return trouble{commit: many("commit", "refuse", "after", "half", "half+error", "none", "expire"), open: some("open"), read: some("read"),
-		save: many("save", "error", "none"), conf: many("confirm", "error", "none", "done+error", "expire"), abort: many("abort", "error", "done+error", "none")}
+	return trouble{
+		commit: many("commit", "refuse", "after", "half", "half+error", "none", "expire"), open: some("open"), read: some("read"),
+		save: many("save", "error", "none"), conf: many("confirm", "error", "none", "done+error", "expire"), abort: many("abort", "error", "done+error", "none"),
+	}
 }
 
 func (x trouble) rig(b *box) {

@@ -77,8 +77,10 @@ type story struct {
 
 // tell reads the records of one run.
 func tell(recs []journal.Record, torn *journal.Dropped) (*story, error) {
-	s := &story{begun: map[string]bool{}, open: map[string]bool{}, saved: map[string]bool{}, last: map[string]Result{},
-		txs: map[drivers.TxID]stepRecord{}, records: len(recs), torn: torn}
+	s := &story{
+		begun: map[string]bool{}, open: map[string]bool{}, saved: map[string]bool{}, last: map[string]Result{},
+		txs: map[drivers.TxID]stepRecord{}, records: len(recs), torn: torn,
+	}
 	if len(recs) == 0 || recs[0].Kind != recRun {
 		return nil, fmt.Errorf("the run died before it was written down: no device was touched")
 	}
@@ -105,8 +107,10 @@ func (s *story) add(r journal.Record) error {
 		if err := r.Into(&x); err != nil {
 			return err
 		}
-		s.attempts = append(s.attempts, &Run{ID: s.head.ID, Fabric: s.head.Plan.Fabric, Kind: x.Kind, Owner: x.Owner,
-			Fence: x.Fence, Started: r.Time})
+		s.attempts = append(s.attempts, &Run{
+			ID: s.head.ID, Fabric: s.head.Plan.Fabric, Kind: x.Kind, Owner: x.Owner,
+			Fence: x.Fence, Started: r.Time,
+		})
 	case recBegin, recDone:
 		var x stepRecord
 		if err := r.Into(&x); err != nil {

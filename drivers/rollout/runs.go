@@ -129,13 +129,17 @@ func (s *story) outcome(d *DevicePlan) Result {
 	r, known := s.last[d.Name]
 	switch {
 	case s.open[d.Name] && (!known || r.Outcome != NeedsHands):
-		return Result{Device: d.Name, Outcome: Unknown, Cause: FailedCause, Steps: len(d.Steps),
-			Message: "the run died with a transaction in flight: resume or roll back"}
+		return Result{
+			Device: d.Name, Outcome: Unknown, Cause: FailedCause, Steps: len(d.Steps),
+			Message: "the run died with a transaction in flight: resume or roll back",
+		}
 	case known:
 		return r
 	case s.begun[d.Name]:
-		return Result{Device: d.Name, Outcome: Unknown, Cause: FailedCause, Steps: len(d.Steps),
-			Message: "the run died between transactions: resume or roll back"}
+		return Result{
+			Device: d.Name, Outcome: Unknown, Cause: FailedCause, Steps: len(d.Steps),
+			Message: "the run died between transactions: resume or roll back",
+		}
 	case len(d.Steps) > 0:
 		return Result{Device: d.Name, Outcome: Unchanged, Cause: NotStarted, Steps: len(d.Steps)}
 	}

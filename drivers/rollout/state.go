@@ -77,7 +77,6 @@ type place struct {
 
 func (p place) touchedBefore() bool { return len(p.moved) == 0 && len(p.todo) == p.all }
 func (p place) touchedAfter() bool  { return len(p.moved) == 0 && len(p.todo) == 0 }
-func (p place) before() bool        { return p.rest && p.touchedBefore() }
 func (p place) after() bool         { return p.rest && p.touchedAfter() }
 
 // look places live at step i.
