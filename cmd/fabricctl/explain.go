@@ -20,6 +20,14 @@ type explainJSON struct {
 	Role     string        `json:"role"`
 	State    string        `json:"state"`
 	Ports    []explainPort `json:"ports"`
+	Later    []explainLeaf `json:"not_rendered_yet,omitempty"` // of the classes in question
+}
+
+// explainLeaf is a value of the model that nothing is rendered from yet.
+type explainLeaf struct {
+	Path   string      `json:"path"`
+	Value  string      `json:"value"`
+	Origin *originJSON `json:"origin,omitempty"`
 }
 
 type explainPort struct {
@@ -53,8 +61,8 @@ func (a *app) newExplain() *cobra.Command {
 		Use:   "explain DEVICE[:PORT[:PRIORITY]]",
 		Short: "Say every effective value of a port, and which line or default it comes from",
 		Long: `Print what the model asks of a device, one of its ports or one priority of a port: each value, the line that won, and
-the lines it won over. PORT is the model's name or the device's. Values that no target renders yet are listed with
-the model's other leaves by validate (not-rendered-yet).`,
+the lines it won over. PORT is the model's name or the device's. Values of the classes that no target renders yet
+stand at the end.`,
 		Example: "  fabricctl explain -f fabric.yaml leaf1:downlink-1:3\n  fabricctl explain -f fabric.yaml -o json leaf1:Ethernet8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -76,6 +84,7 @@ the model's other leaves by validate (not-rendered-yet).`,
 				return err
 			}
 			r := explain(dev, ports, priority)
+			r.Later = later(m.fabric, dev, priority)
 			if json {
 				return a.printJSON(r)
 			}
@@ -149,6 +158,22 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 	return r
 }
 
+// later are the values of the device's classes, or of one priority's class, that nothing is rendered from yet.
+func later(f *model.Fabric, dev *intent.Device, priority int) []explainLeaf {
+	var ls []explainLeaf
+	for _, l := range f.Leaves() {
+		if !l.Later {
+			continue
+		}
+		for p, class := range dev.Classes {
+			if class != "" && (priority < 0 || p == priority) && strings.HasPrefix(l.Path, "classes."+class+".") {
+				ls = append(ls, explainLeaf{l.Path, l.Text, origin(l.From)})
+			}
+		}
+	}
+	return ls
+}
+
 func origin(o *model.Origin) *originJSON {
 	if o == nil {
 		return nil
@@ -188,7 +213,13 @@ func printExplain(w io.Writer, r explainJSON) {
 		}
 		fmt.Fprintf(w, "  %-24s %s\n", "owned", owned)
 		for _, v := range p.Values {
-			fmt.Fprintf(w, "  %-24s %-28s %s\n", v.Label, v.Text, v.Origin)
+			fmt.Fprintln(w, strings.TrimRight("  "+pad(v.Label, 25)+pad(v.Text, 29)+v.Origin.String(), " "))
 		}
+	}
+	if len(r.Later) > 0 {
+		fmt.Fprintln(w, "\nread and checked, not rendered yet:")
+	}
+	for _, l := range r.Later {
+		fmt.Fprintln(w, "  "+pad(l.Path, 33)+pad(l.Value, 21)+l.Origin.String())
 	}
 }

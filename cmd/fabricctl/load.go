@@ -37,21 +37,47 @@ func (a *app) load(layers []string) (loaded, error) {
 	if !more.HasErrors() {
 		m.net = net
 		m.findings.Add(lint.Check(net, f)...)
-		m.findings.Add(renderFindings(net)...)
+		m.findings.Add(renderFindings(net, m.findings)...)
 	}
 	m.findings = f.Acknowledge(m.findings).Sort()
 	return m, nil
 }
 
-// renderFindings are what the targets cannot express.
-func renderFindings(net *intent.Net) diag.List {
+// renderFindings are what the targets cannot express, each once with the number of devices that say it. A value
+// that is said to be wrong already is not said to be wrong again.
+func renderFindings(net *intent.Net, said diag.List) diag.List {
+	wrong := map[diag.Pos]bool{}
+	for _, f := range said {
+		wrong[f.Pos] = wrong[f.Pos] || f.Severity == diag.Error && !f.Pos.IsZero()
+	}
+	type same struct {
+		rule, msg string
+		pos       diag.Pos
+	}
 	var l diag.List
+	first, more := map[same]int{}, map[int]int{}
 	for i := range net.Devices {
 		dev := net.Devices[i]
-		if d := render.ByOS(dev.OS()); d != nil && dev.State != intent.Absent {
-			_, more := d.Render(dev, render.Facts{})
-			l.Add(more...)
+		d := render.ByOS(dev.OS())
+		if d == nil || dev.State == intent.Absent {
+			continue
 		}
+		_, found := d.Render(dev, render.Facts{})
+		for _, f := range found {
+			k := same{f.Rule, f.Msg, f.Pos}
+			at, again := first[k]
+			switch {
+			case wrong[f.Pos]:
+			case again && !f.Pos.IsZero():
+				more[at]++
+			default:
+				first[k] = len(l)
+				l.Add(f)
+			}
+		}
+	}
+	for at, n := range more {
+		l[at].Msg += fmt.Sprintf(" (and on %s more)", count(n, "device"))
 	}
 	return l
 }
@@ -133,10 +159,10 @@ type rulesJSON struct {
 }
 
 type ruleJSON struct {
-	ID       string        `json:"id"`
-	Severity diag.Severity `json:"severity"`
-	Title    string        `json:"title"`
-	Page     string        `json:"page,omitempty"`
+	ID    string `json:"id"`
+	Stage string `json:"stage"` // "load": the document; "lint": the agreement, with a page
+	Title string `json:"title"`
+	Page  string `json:"page,omitempty"`
 }
 
 func (a *app) newRules() *cobra.Command {
@@ -151,7 +177,7 @@ func (a *app) newRules() *cobra.Command {
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var ids []string
-			for _, r := range lint.Rules() {
+			for _, r := range allRules() {
 				ids = append(ids, r.ID)
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
@@ -162,13 +188,12 @@ func (a *app) newRules() *cobra.Command {
 				return err
 			}
 			res := rulesJSON{Schema: "fabricctl/rules/v1"}
-			for _, r := range lint.Rules() {
-				j := ruleJSON{ID: r.ID, Severity: r.Severity, Title: r.Title}
+			for _, r := range allRules() {
+				if len(args) == 1 {
+					r.Page, _ = lint.Page(r.ID)
+				}
 				if len(args) == 0 || args[0] == r.ID {
-					if len(args) == 1 {
-						j.Page, _ = lint.Page(r.ID)
-					}
-					res.Rules = append(res.Rules, j)
+					res.Rules = append(res.Rules, r)
 				}
 			}
 			if len(res.Rules) == 0 {
@@ -178,13 +203,25 @@ func (a *app) newRules() *cobra.Command {
 				return a.printJSON(res)
 			}
 			for _, r := range res.Rules {
-				if len(args) == 1 {
+				if r.Page != "" {
 					fmt.Fprint(a.sys.out, r.Page)
 					continue
 				}
-				fmt.Fprintf(a.sys.out, "%-18s %-8s %s\n", r.ID, r.Severity, r.Title)
+				fmt.Fprintf(a.sys.out, "%-18s %-5s %s\n", r.ID, r.Stage, r.Title)
 			}
 			return nil
 		},
 	}
+}
+
+// allRules are the linter's rules and then the loader's, each by id.
+func allRules() []ruleJSON {
+	var rs []ruleJSON
+	for _, r := range lint.Rules() {
+		rs = append(rs, ruleJSON{ID: r.ID, Stage: "lint", Title: r.Title})
+	}
+	for _, r := range model.Rules() {
+		rs = append(rs, ruleJSON{ID: r.ID, Stage: "load", Title: r.What})
+	}
+	return rs
 }
