@@ -61,12 +61,14 @@ func deviceText(d rollout.DevicePlan, details, on bool) string {
 	switch {
 	case d.Error != "":
 		b.WriteString(paint(on, red, ": failed: ") + oneLine(d.Error))
+	case d.Blocked:
+		b.WriteString(": " + paint(on, red, "refused, nothing will be written"))
 	case d.Mode != rollout.Write:
 		b.WriteString(": " + string(d.Mode))
 		if d.Reason != "" {
 			b.WriteString(", " + d.Reason)
 		}
-	case d.Ops.Total() == 0 && !d.Blocked:
+	case d.Ops.Total() == 0:
 		b.WriteString(": no changes")
 	default:
 		fmt.Fprintf(&b, ": %s in %s", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
@@ -99,7 +101,7 @@ func deviceText(d rollout.DevicePlan, details, on bool) string {
 		}
 		line("%s%s: %s", paint(on, st, r.Class.String()), ports, r.Why)
 	}
-	if d.Ops.Total() > 0 {
+	if len(d.Steps) > 0 {
 		switch {
 		case d.Caps.Confirm:
 			line("the device takes the change back by itself unless it is confirmed")

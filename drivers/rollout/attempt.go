@@ -119,11 +119,11 @@ func (p *Plan) waves() []wave {
 }
 
 // work carries out the waves one after the other. A wave starts only when every device of the ones before is as
-// wished; one of hosts also only when hosts is nil.
+// wished; the last one, of hosts, also only when hosts is nil.
 func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(context.Context, *session) Result) {
 	var gate error
 	for _, w := range ws {
-		if w[0].Host && gate == nil {
+		if w[0].Steps[0].Wave == waveHosts && gate == nil {
 			gate = hosts
 		}
 		results := make([]Result, len(w))

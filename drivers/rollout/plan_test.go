@@ -223,7 +223,22 @@ func TestPlanModes(t *testing.T) {
 		},
 		{
 			name: "wrong hostname", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "leaf9.example.net" }, mode: Write, blocked: true, rule: "identity",
-			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is the right one all the same, give its serial number "S-s1" in the inventory`, opens: 1,
+			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"; if it is the right one all the same, give hostname: leaf9.example.net in the inventory`, opens: 1,
+		},
+		{
+			name: "hostname of the inventory", rig: func(d *intent.Device, b *box) {
+				d.Serial, d.Hostname, b.facts.Serial, b.facts.Hostname = "S-s1", "leaf9", "", "leaf9.example.net"
+			}, mode: Write, opens: 1,
+		},
+		{
+			name: "not the hostname of the inventory", rig: func(d *intent.Device, b *box) { d.Hostname = "leaf9" }, mode: Write, blocked: true, rule: "identity",
+			finding: `error: this is not the device of the inventory: s1 has hostname "s1", the inventory says "leaf9"`, opens: 1,
+		},
+		{
+			name: "still used", rig: func(d *intent.Device, b *box) {
+				b.running = render.Apply(b.running, changes("prof ours-z -", "prof ours-z kmin 300", "port x1 profile ours-z"))
+			}, mode: Write, rule: "still-used",
+			finding: "info: prof|ours-z stays: the model does not ask for it any more, but something that the model does not own still uses it", opens: 1,
 		},
 		{name: "hostname with domain", rig: func(d *intent.Device, b *box) { d.Serial = ""; b.facts.Hostname = "S1.example.net" }, mode: Write, opens: 1},
 		{
@@ -381,5 +396,30 @@ func TestJSONNames(t *testing.T) {
 	want := `{"id":"run-1","fabric":"pod1","kind":"apply","owner":"` + r.Owner + `","fence":1,"started":"2026-08-01T12:00:00Z","ended":"2026-08-01T12:00:00Z","results":[{"device":"s1","outcome":"applied","steps":3,"done":3}]}`
 	if string(b) != want {
 		t.Errorf("got  %s\nwant %s", b, want)
+	}
+}
+
+// A plan says where the fabric will not agree once it is carried out, because something is not owned or not part of it.
+func TestPlanOutlook(t *testing.T) {
+	policy := func(on bool) intent.Policy {
+		p := intent.Policy{Known: intent.AreaSet(intent.AreaPFC)}
+		p.Queues[3].Lossless = on
+		return p
+	}
+	device := func(name, peer string, on bool) intent.Device {
+		d := intent.Device{Name: name, Role: "leaf", Ports: []intent.Port{{Name: "p1", Iface: "p1", Peer: peer, PeerPort: "p1", Role: "fabric"}}}
+		d.Ports[0].Policy = d.Intern(policy(on))
+		return d
+	}
+	want := &intent.Net{Devices: []intent.Device{device("a", "b", true), device("b", "a", true)}}
+	if l := disagreements(want, want.Devices); len(l) > 0 {
+		t.Errorf("the fabric as wanted: %v", l)
+	}
+	l := disagreements(want, []intent.Device{device("a", "b", true), device("b", "a", false)})
+	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, ") {
+		t.Errorf("one end only: %v", l)
+	}
+	if l := disagreements(want, []intent.Device{device("a", "b", true), intent.Join(want.Devices[1], nil)}); len(l) > 0 {
+		t.Errorf("an end that is not known: %v", l)
 	}
 }

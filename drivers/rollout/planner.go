@@ -14,10 +14,12 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// Waves of this version: switches, then hosts, so that a host never sends what the switches do not carry yet.
+// Waves of this version: hosts that lower their MTU, then switches, then the other hosts, so that no host sends what
+// the switches do not carry, or not yet.
 const (
-	waveSwitches = 1
-	waveHosts    = 2
+	waveLowering = 1
+	waveSwitches = 2
+	waveHosts    = 3
 )
 
 // Plan reads the devices of net and says what would bring them to it. A device that cannot be read, or that must not
@@ -28,16 +30,18 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 		Schema: PlanSchema, Tool: e.Tool, Fabric: net.Fabric, Model: o.Model, Created: e.Now().UTC(), Lab: o.Lab,
 		Adopt: o.Adopt, Devices: make([]DevicePlan, len(net.Devices)),
 	}
+	after := make([]intent.Device, len(net.Devices))
 	slots := make(chan struct{}, e.parallel())
 	var wg sync.WaitGroup
 	for i, d := range net.Devices {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			p.Devices[i] = e.planDevice(ctx, d, o)
+			p.Devices[i], after[i] = e.planDevice(ctx, d, o)
 		})
 	}
 	wg.Wait()
+	p.Finds = disagreements(net, after)
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
@@ -47,13 +51,16 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	return p, nil
 }
 
-func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions) DevicePlan {
-	dp := DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
+// planDevice plans one device, and says what it will do once the plan is carried out: a device that is not known knows
+// nothing.
+func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions) (dp DevicePlan, after intent.Device) {
+	dp = DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
 	dp.Mode, dp.Reason = mode(&d)
+	after = intent.Join(d, nil)
 	if dp.Mode == Skipped {
-		return dp
+		return dp, after
 	}
-	if err := e.read(ctx, d, o, &dp); err != nil {
+	if err := e.read(ctx, d, o, &dp, &after); err != nil {
 		msg := oneLine(err.Error())
 		dp.Steps = nil
 		switch {
@@ -66,7 +73,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions)
 		}
 	}
 	dp.Findings = dp.Findings.Sort()
-	return dp
+	return dp, after
 }
 
 // mode says what a plan does with a device, and why if it is not to write.
@@ -95,7 +102,7 @@ func (dp *DevicePlan) block(rule, msg string) {
 }
 
 // read is the pass over one device: facts, identity, owners, configuration, adoption, and the difference.
-func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *DevicePlan) error {
+func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *DevicePlan, after *intent.Device) error {
 	dialect := e.Dialect(dp.OS)
 	if dialect == nil {
 		return fmt.Errorf("%s: no dialect is called %q", d.Name, dp.OS)
@@ -119,6 +126,7 @@ func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *D
 	}
 	d = d.Bind(f.Aliases)
 	dp.Findings.Add(observed(dialect, &d, f, live, dp.Mode)...)
+	defer func() { *after = outlook(dialect, &d, f, live, dp.Steps) }()
 	if dp.Mode == Watch {
 		return nil
 	}
@@ -172,7 +180,11 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 	j := judge{d: dialect, f: f, own: own}
 	owned := live.Filter(own)
 	dp.Live = j.fingerprint(owned)
-	cs := render.Diff(dialect, f, owned, want.Filter(own))
+	cs, used := render.KeepUsed(dialect, live, render.Diff(dialect, f, owned, want.Filter(own)))
+	for _, k := range used {
+		dp.Findings.Add(diag.Finding{Rule: "still-used", Severity: diag.Info, At: d.Name, Msg: fmt.Sprintf(
+			"%s stays: the model does not ask for it any more, but something that the model does not own still uses it", k)})
+	}
 	for _, c := range cs {
 		switch c.Op {
 		case render.Add:
@@ -187,14 +199,18 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 		return
 	}
 	dp.Risks = dialect.Risk(live, cs, f)
-	dp.Behaviour = behaviourOf(dialect, &d, f, live, cs)
+	behaviour, lowersMTU := behaviourOf(dialect, &d, f, live, cs)
+	dp.Behaviour = behaviour
 	d.Origins = nil
 	dp.Intent = &d
 	phases := render.Phases(dialect, cs)
 	at, print := owned, dp.Live
 	for i, phase := range phases {
 		s := Step{Device: d.Name, Changes: phase, Undo: render.Undo(phase), Before: print, Wave: waveSwitches, Why: why(i, len(phases), phase)}
-		if d.Host {
+		switch {
+		case d.Host && lowersMTU:
+			s.Wave = waveLowering
+		case d.Host:
 			s.Wave = waveHosts
 		}
 		at = render.Apply(at, phase)

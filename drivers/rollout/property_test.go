@@ -17,15 +17,22 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// anyConfig draws a configuration of one device, owned and foreign.
+// anyConfig draws a configuration of one device, owned and foreign. What a port names exists, and p3, which is foreign,
+// names nothing of ours: an object that is still used stays, and that is tested by itself.
 func anyConfig(t *rapid.T, name string) render.Config {
 	var lines []string
+	used := map[string]bool{}
 	for _, p := range []string{"p1", "p2", "p3"} {
 		lines = append(lines, "port "+p+" -")
 		if v := rapid.SampledFrom([]string{"", "1500", "9000", "4000"}).Draw(t, name+" mtu"); v != "" {
 			lines = append(lines, "port "+p+" mtu "+v)
 		}
-		if v := rapid.SampledFrom([]string{"", "ours-a", "ours-b", "theirs"}).Draw(t, name+" profile"); v != "" {
+		profiles := []string{"", "theirs", "ours-a", "ours-b"}
+		if p == "p3" {
+			profiles = profiles[:2]
+		}
+		if v := rapid.SampledFrom(profiles).Draw(t, name+" profile"); v != "" {
+			used[v] = true
 			lines = append(lines, "port "+p+" profile "+v)
 		}
 		if v := rapid.SampledFrom([]string{"", "200", "400"}).Draw(t, name+" watch"); v != "" {
@@ -33,7 +40,7 @@ func anyConfig(t *rapid.T, name string) render.Config {
 		}
 	}
 	for _, o := range []string{"ours-a", "ours-b"} {
-		if rapid.Bool().Draw(t, name+" object") {
+		if used[o] || rapid.Bool().Draw(t, name+" object") {
 			lines = append(lines, "prof "+o+" -", "prof "+o+" kmin "+rapid.SampledFrom([]string{"55", "100", "105", "300"}).Draw(t, name+" kmin"))
 		}
 	}

@@ -255,6 +255,7 @@ type Device struct {
 	Platform string // "sonic/sn5600"; the part before the slash is the dialect
 	Group    string // redundancy group, "" if none
 	Serial   string // expected serial number, "" if the inventory gives none
+	Hostname string // expected hostname, "" if the inventory gives none
 	Host     bool
 	State    State
 	Manage   Manage

@@ -60,7 +60,7 @@ func (r *resolver) device(m *model.Device) Device {
 	}
 	d.Profile, _ = r.f.Catalog.Platform(m.Platform.V)
 	if e := r.f.Endpoints[m.Name]; e != nil {
-		d.Serial = e.Serial.V
+		d.Serial, d.Hostname = e.Serial.V, e.Hostname.V
 	}
 	for i := range r.f.Classes {
 		c := &r.f.Classes[i]
