@@ -244,8 +244,10 @@ func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 			}
 		case c.Op == Remove && c.Key.Scope == "" && len(users[c.Key.Object]) > 0:
 			ports := sortedPorts(users[c.Key.Object])
-			risks = append(risks, Risk{Class: Refused, Ports: ports, Keys: []Key{c.Key},
-				Why: fmt.Sprintf("%s is still bound by %s, which this plan does not change; unbind it there first", c.Key.Object, strings.Join(ports, ", "))})
+			risks = append(risks, Risk{
+				Class: Refused, Ports: ports, Keys: []Key{c.Key},
+				Why: fmt.Sprintf("%s is still bound by %s, which this plan does not change; unbind it there first", c.Key.Object, strings.Join(ports, ", ")),
+			})
 		}
 	}
 	note := func(ports map[string]bool, why string) {

@@ -108,8 +108,10 @@ func (b *eosBuilder) say(rule string, s diag.Severity, from, hint, format string
 	if b.quiet {
 		return
 	}
-	b.l.Add(diag.Finding{Rule: rule, Severity: s, Pos: b.origin(from).At(), At: b.d.Name + ":" + b.p.Name,
-		Hint: hint, Msg: fmt.Sprintf("%s %s: ", b.d.Name, b.p.Name) + fmt.Sprintf(format, a...)})
+	b.l.Add(diag.Finding{
+		Rule: rule, Severity: s, Pos: b.origin(from).At(), At: b.d.Name + ":" + b.p.Name,
+		Hint: hint, Msg: fmt.Sprintf("%s %s: ", b.d.Name, b.p.Name) + fmt.Sprintf(format, a...),
+	})
 }
 
 func (b *eosBuilder) port() {

@@ -191,8 +191,10 @@ func (p *eosParser) add(s Setting) {
 		return
 	}
 	if p.c[i].Value != s.Value {
-		p.l.Add(diag.Finding{Rule: "parse", Severity: diag.Warning, At: s.Key.String(),
-			Msg: fmt.Sprintf("set twice, to %q and %q; the last one is taken", p.c[i].Value, s.Value)})
+		p.l.Add(diag.Finding{
+			Rule: "parse", Severity: diag.Warning, At: s.Key.String(),
+			Msg: fmt.Sprintf("set twice, to %q and %q; the last one is taken", p.c[i].Value, s.Value),
+		})
 	}
 	p.c[i] = s
 }

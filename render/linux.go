@@ -87,8 +87,10 @@ func linuxRender(d intent.Device, _ Facts) (Config, diag.List) {
 		}
 		pol, place := d.PolicyOf(p), d.Name+":"+p.Name
 		refuse := func(o *model.Origin, format string, a ...any) {
-			l.Add(diag.Finding{Rule: "cannot-express", Severity: diag.Error, Pos: o.At(), At: place,
-				Msg: fmt.Sprintf("%s %s: ", d.Name, p.Name) + fmt.Sprintf(format, a...)})
+			l.Add(diag.Finding{
+				Rule: "cannot-express", Severity: diag.Error, Pos: o.At(), At: place,
+				Msg: fmt.Sprintf("%s %s: ", d.Name, p.Name) + fmt.Sprintf(format, a...),
+			})
 		}
 		put := func(k Key, value int64, field intent.Field) {
 			v, o := strconv.FormatInt(value, 10), d.Origins.Get(p.Site, field)
@@ -97,9 +99,11 @@ func linuxRender(d intent.Device, _ Facts) (Config, diag.List) {
 				at[k], by[k] = len(c), p
 				c = append(c, Setting{k, v, o})
 			} else if c[j].Value != v {
-				l.Add(diag.Finding{Rule: "one-value", Severity: diag.Error, Pos: o.At(), At: place,
+				l.Add(diag.Finding{
+					Rule: "one-value", Severity: diag.Error, Pos: o.At(), At: place,
 					Msg:  fmt.Sprintf("%s has one value on %s: %s asks for %s, %s for %s", k, d.Name, by[k].Name, c[j].Value, p.Name, v),
-					Hint: fmt.Sprintf("give %s and %s the same value", by[k].Name, p.Name)})
+					Hint: fmt.Sprintf("give %s and %s the same value", by[k].Name, p.Name),
+				})
 			}
 		}
 		if !linuxIsLink(p.Iface) {
@@ -267,8 +271,10 @@ func linuxRisk(_ Config, cs []Change, _ Facts) []Risk {
 	var risks []Risk
 	if len(links) > 0 {
 		slices.SortFunc(links, intent.CompareNames)
-		risks = append(risks, Risk{Class: Flap, Ports: slices.Compact(links),
-			Why: "some drivers close and open the NIC to change its MTU (which ones is not verified); running jobs may fail"})
+		risks = append(risks, Risk{
+			Class: Flap, Ports: slices.Compact(links),
+			Why: "some drivers close and open the NIC to change its MTU (which ones is not verified); running jobs may fail",
+		})
 	}
 	if nccl {
 		risks = append(risks, Risk{Class: Hitless, Why: "jobs read " + NCCLPath + " when they start; running ones keep what they have"})

@@ -67,10 +67,14 @@ func TestLinuxRender(t *testing.T) {
 			d.Policies[0].NCCL = intent.NCCL{On: true}
 			d.Policies[1].NCCL = d.Policies[0].NCCL
 		}, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=0\n", ""},
-		{"two NCCL values", func(d *intent.Device) { d.Policies[1].NCCL.Timeout = 22 },
-			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22"},
-		{"too many retries", func(d *intent.Device) { d.Policies[0].NCCL.RetryCount, d.Policies[1].NCCL.RetryCount = 8, 7 },
-			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7"},
+		{
+			"two NCCL values", func(d *intent.Device) { d.Policies[1].NCCL.Timeout = 22 },
+			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22",
+		},
+		{
+			"too many retries", func(d *intent.Device) { d.Policies[0].NCCL.RetryCount, d.Policies[1].NCCL.RetryCount = 8, 7 },
+			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7",
+		},
 		{"absent, unbound and hostile NICs", func(d *intent.Device) {
 			d.Ports[0].State = intent.Absent
 			d.Ports = append(d.Ports, intent.Port{Name: "nic2", Policy: 0}, intent.Port{Name: "nic3", Iface: "a b", Policy: 0})
@@ -96,16 +100,31 @@ func TestLinuxParseAndLift(t *testing.T) {
 		want       map[string]intent.Policy
 		says       []string
 	}{
-		{"a host by hand", "# host1\r\n\r\nlink rdma0 mtu 9000\r\n  link  eth0\tmtu 01500\r\nfile /etc/nccl.conf\r\n# RoCE\r\nNCCL_DEBUG=INFO\r\nNCCL_IB_TC=0x68\r\nNCCL_IB_TIMEOUT=22\r\n",
-			map[string]intent.Policy{"rdma0": known(9000, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22}), "eth0": known(1500, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22})}, nil},
-		{"first of two wins in the file, last of two links", "link a mtu 1\nlink a mtu 2\nfile /etc/nccl.conf\nNCCL_IB_TC=104\nNCCL_IB_TC=106\n",
-			map[string]intent.Policy{"a": known(2, intent.NCCL{On: true, TrafficClass: 104})}, []string{"given twice, as 1 and 2"}},
-		{"spaces make another variable", "link a mtu 1500\nfile /etc/nccl.conf\nNCCL_IB_TC = 104\n #NCCL_IB_TIMEOUT=3\n",
-			map[string]intent.Policy{"a": known(1500, intent.NCCL{})}, nil},
-		{"default, zero and nonsense", "link a mtu 1500\nfile /etc/nccl.conf\nNCCL_IB_TC=-1\nNCCL_IB_TIMEOUT=0\nNCCL_IB_RETRY_CNT=many\n",
-			map[string]intent.Policy{"a": known(1500, intent.NCCL{})}, []string{`"many" is not a number from 0 to 7`, "0 is a value that the model does not have"}},
-		{"not a host", "link a mtu 15x0\ninterface Ethernet1\n   mtu 9214\n", map[string]intent.Policy{},
-			[]string{`line 1: "link a mtu 15x0" is not`, `line 2: "interface Ethernet1" is not`, `line 3: "mtu 9214" is not`}},
+		{
+			"a host by hand", "# host1\r\n\r\nlink rdma0 mtu 9000\r\n  link  eth0\tmtu 01500\r\nfile /etc/nccl.conf\r\n# RoCE\r\nNCCL_DEBUG=INFO\r\nNCCL_IB_TC=0x68\r\nNCCL_IB_TIMEOUT=22\r\n",
+			map[string]intent.Policy{"rdma0": known(9000, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22}), "eth0": known(1500, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22})},
+			nil,
+		},
+		{
+			"first of two wins in the file, last of two links", "link a mtu 1\nlink a mtu 2\nfile /etc/nccl.conf\nNCCL_IB_TC=104\nNCCL_IB_TC=106\n",
+			map[string]intent.Policy{"a": known(2, intent.NCCL{On: true, TrafficClass: 104})},
+			[]string{"given twice, as 1 and 2"},
+		},
+		{
+			"spaces make another variable", "link a mtu 1500\nfile /etc/nccl.conf\nNCCL_IB_TC = 104\n #NCCL_IB_TIMEOUT=3\n",
+			map[string]intent.Policy{"a": known(1500, intent.NCCL{})},
+			nil,
+		},
+		{
+			"default, zero and nonsense", "link a mtu 1500\nfile /etc/nccl.conf\nNCCL_IB_TC=-1\nNCCL_IB_TIMEOUT=0\nNCCL_IB_RETRY_CNT=many\n",
+			map[string]intent.Policy{"a": known(1500, intent.NCCL{})},
+			[]string{`"many" is not a number from 0 to 7`, "0 is a value that the model does not have"},
+		},
+		{
+			"not a host", "link a mtu 15x0\ninterface Ethernet1\n   mtu 9214\n",
+			map[string]intent.Policy{},
+			[]string{`line 1: "link a mtu 15x0" is not`, `line 2: "interface Ethernet1" is not`, `line 3: "mtu 9214" is not`},
+		},
 	} {
 		c, l := linux.Parse([]byte(tt.text))
 		got, more := linux.Lift(c, Facts{Hostname: "host1"})

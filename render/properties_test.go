@@ -52,11 +52,6 @@ func liveOf(t *rapid.T, x target, d intent.Device) Config {
 	return Apply(live, Diff(x.dialect, x.facts, nil, rendered(t, x, d)))
 }
 
-// visible is c without the settings whose absence means the same.
-func (x target) visible(c Config) Config {
-	return c.Filter(func(k Key) bool { return x.hidden == nil || !x.hidden(k) })
-}
-
 func (c Config) lines() []string {
 	var s []string
 	for _, x := range c {

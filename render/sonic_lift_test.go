@@ -66,7 +66,8 @@ func TestSonicLift(t *testing.T) {
 		},
 		{
 			"not a port that trusts PCP", `{"PORT_QOS_MAP": {"Ethernet0": {"dot1p_to_tc_map": "x"}, "global": {"dscp_to_tc_map": "d"}}, "DSCP_TO_TC_MAP": {"d": {"26": "3"}}}`,
-			func(p *intent.Policy) { p.Trust = intent.TrustPCP }, []string{`dot1p_to_tc_map "x" is not part of the model`},
+			func(p *intent.Policy) { p.Trust = intent.TrustPCP },
+			[]string{`dot1p_to_tc_map "x" is not part of the model`},
 		},
 		{
 			"wrong maps", `{"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "d", "tc_to_queue_map": "gone"}},
@@ -92,7 +93,8 @@ func TestSonicLift(t *testing.T) {
 		{"marking without numbers", queue(`"ecn": "ecn_all", ` + enabled), func(p *intent.Policy) { p.Queues[3] = intent.Queue{Used: true, ECN: intent.ECN{On: true}} }, []string{"marking is on without green_min_threshold"}},
 		{
 			"yellow otherwise", queue(`"ecn": "ecn_all", ` + enabled + `, ` + strings.Replace(ramp, `"yellow_max_threshold": "200"`, `"yellow_max_threshold": "900"`, 1)),
-			func(p *intent.Policy) { p.Queues[3] = marks }, []string{`yellow_max_threshold is "900", green_max_threshold is "200"`},
+			func(p *intent.Policy) { p.Queues[3] = marks },
+			[]string{`yellow_max_threshold is "900", green_max_threshold is "200"`},
 		},
 		{"a profile that is not there", `{"QUEUE": {"Ethernet0|3": {"wred_profile": "w", "scheduler": "s"}}}`, func(p *intent.Policy) { p.Queues[3].Used = true }, []string{`SCHEDULER "s" does not exist`, `WRED_PROFILE "w" does not exist`}},
 		{
@@ -103,7 +105,8 @@ func TestSonicLift(t *testing.T) {
 				p.Queues[1] = intent.Queue{Used: true, Weight: 20}
 				p.Queues[2] = intent.Queue{Used: true, Weight: 5}
 				p.Queues[6] = intent.Queue{Used: true, Strict: true}
-			}, []string{"SCHEDULER|b: warning: lift: type WRR counts packets", `SCHEDULER|c: warning: lift: pir "1000" is not part of the model`},
+			},
+			[]string{"SCHEDULER|b: warning: lift: type WRR counts packets", `SCHEDULER|c: warning: lift: pir "1000" is not part of the model`},
 		},
 		{
 			"queues follow the map", `{"PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "q"}}, "TC_TO_QUEUE_MAP": {"q": {"3": "5"}},
@@ -121,7 +124,8 @@ func TestSonicLift(t *testing.T) {
 				p.Queues[0] = intent.Queue{Used: true, Weight: 15}
 				p.Queues[1] = intent.Queue{Used: true, Weight: 15}
 				p.Queues[2] = intent.Queue{Used: true, Weight: 30}
-			}, []string{"QUEUE|Ethernet0|2: warning: lift: queue 2 of the port is configured by another row too", "QUEUE|Ethernet0|5-3: warning: lift: the row is neither"},
+			},
+			[]string{"QUEUE|Ethernet0|2: warning: lift: queue 2 of the port is configured by another row too", "QUEUE|Ethernet0|5-3: warning: lift: the row is neither"},
 		},
 		{
 			"a range and a queue of it", `{"QUEUE": {"Ethernet0|3-4": {"wred_profile": "w"}, "Ethernet0|3": {"scheduler": "a"}},
@@ -129,7 +133,8 @@ func TestSonicLift(t *testing.T) {
 			func(p *intent.Policy) {
 				p.Queues[3] = intent.Queue{Used: true, Strict: true, Drop: true}
 				p.Queues[4] = intent.Queue{Used: true, Drop: true}
-			}, []string{"queue 3 of the port is configured by another row too"},
+			},
+			[]string{"queue 3 of the port is configured by another row too"},
 		},
 		{
 			"watchdog", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "pfcwd_sw_enable": "3"}},
@@ -144,15 +149,18 @@ func TestSonicLift(t *testing.T) {
 			func(p *intent.Policy) {
 				p.Queues[3].Lossless, p.Queues[4].Lossless = true, true
 				p.Watchdog = intent.Watchdog{On: true}
-			}, []string{`action "explode"`, "detection_time is missing", "restoration_time is missing", "POLL_INTERVAL is missing", "the watchdog watches priorities [3], and PFC is on for [3 4]"},
+			},
+			[]string{`action "explode"`, "detection_time is missing", "restoration_time is missing", "POLL_INTERVAL is missing", "the watchdog watches priorities [3], and PFC is on for [3 4]"},
 		},
 		{
 			"watched, but not started", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "pfcwd_sw_enable": "3"}}}`,
-			func(p *intent.Policy) { p.Queues[3].Lossless = true }, []string{"no watchdog runs"},
+			func(p *intent.Policy) { p.Queues[3].Lossless = true },
+			[]string{"no watchdog runs"},
 		},
 		{
 			"voq", `{"PORT": {"Ethernet0": {}}, "QUEUE": {"host|asic0|Ethernet0|3": {"scheduler": "a"}}}`,
-			func(p *intent.Policy) { p.Known &^= intent.AreaSet(intent.AreaScheduler, intent.AreaECN) }, []string{"queues of a VOQ system"},
+			func(p *intent.Policy) { p.Known &^= intent.AreaSet(intent.AreaScheduler, intent.AreaECN) },
+			[]string{"queues of a VOQ system"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

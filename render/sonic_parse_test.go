@@ -23,14 +23,16 @@ func TestSonicParse(t *testing.T) {
 		{"an empty table", `{"QUEUE": {}}`, nil, nil},
 		{
 			"a list, unsorted, with blanks and repeats", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "4, 3,,4"}}}`,
-			[]string{`PORT_QOS_MAP|Ethernet0|pfc_enable = ""`, `PORT_QOS_MAP|Ethernet0|pfc_enable[3] = "on"`, `PORT_QOS_MAP|Ethernet0|pfc_enable[4] = "on"`}, nil,
+			[]string{`PORT_QOS_MAP|Ethernet0|pfc_enable = ""`, `PORT_QOS_MAP|Ethernet0|pfc_enable[3] = "on"`, `PORT_QOS_MAP|Ethernet0|pfc_enable[4] = "on"`},
+			nil,
 		},
 		{"an empty list", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": ""}}}`, []string{`PORT_QOS_MAP|Ethernet0|pfc_enable = ""`}, nil},
 		{"a reference of old images", `{"QUEUE": {"Ethernet0|3": {"wred_profile": "[WRED_PROFILE|AZURE]"}}}`, []string{`QUEUE|Ethernet0|3|wred_profile = "AZURE"`}, []string{"warning: parse: references are written in brackets"}},
 		{"brackets that are no reference", `{"PORT": {"Ethernet0": {"description": "[WRED_PROFILE|AZURE]"}}}`, []string{`PORT|Ethernet0|description = "[WRED_PROFILE|AZURE]"`}, nil},
 		{
 			"values that are no strings", `{"PORT": {"Ethernet0": {"mtu": 9100, "up": true, "speeds": ["1", 2]}}}`,
-			[]string{`PORT|Ethernet0|mtu = "9100"`, `PORT|Ethernet0|speeds = "1,2"`, `PORT|Ethernet0|up = "true"`}, nil,
+			[]string{`PORT|Ethernet0|mtu = "9100"`, `PORT|Ethernet0|speeds = "1,2"`, `PORT|Ethernet0|up = "true"`},
+			nil,
 		},
 		{
 			"values that no field can have", `{"PORT": {"Ethernet0": {"a": null, "b": {"c": "d"}, "e": [["f"]], "g": [null], "h": "i"}}}`,
@@ -39,7 +41,8 @@ func TestSonicParse(t *testing.T) {
 		},
 		{
 			"names that no field can have", `{"PORT_QOS_MAP": {"Ethernet0": {"": "x", "pfc_enable[3]": "on"}}}`,
-			[]string{`PORT_QOS_MAP|Ethernet0 = ""`}, []string{`can be named ""`, `can be named "pfc_enable[3]"`},
+			[]string{`PORT_QOS_MAP|Ethernet0 = ""`},
+			[]string{`can be named ""`, `can be named "pfc_enable[3]"`},
 		},
 		{"a table that is none", `{"PORT": [], "QUEUE": "x"}`, nil, []string{"PORT: error: parse: a JSON object", "QUEUE: error: parse: a JSON object"}},
 		{"a row that is none", `{"PORT": {"Ethernet0": "x"}}`, []string{`PORT|Ethernet0 = ""`}, []string{"PORT|Ethernet0: error: parse: a JSON object"}},

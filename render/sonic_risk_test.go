@@ -47,7 +47,8 @@ func TestSonicRisk(t *testing.T) {
 		{"watchdog on an old image", Facts{Model: known.Model, Version: "SONiC.20191130"}, []Change{set("PFC_WD", "Ethernet0", "action")}, []string{"refused Ethernet0: replace of PFC_WD action needs an image of"}},
 		{"the polling interval stays", known, []Change{{Op: Remove, Key: sonicPoll, Before: ptr("100")}}, []string{"refused : the generic config updater never removes PFC_WD|GLOBAL"}},
 		{
-			"a queue inside a range", known, []Change{{Op: Add, Key: Key{"QUEUE", "Ethernet16|1", "scheduler"}, After: ptr("s")}},
+			"a queue inside a range", known,
+			[]Change{{Op: Add, Key: Key{"QUEUE", "Ethernet16|1", "scheduler"}, After: ptr("s")}},
 			[]string{"refused Ethernet16: one row holds queues 0-2 of the port", "flap Ethernet16: "},
 		},
 		{"a queue with a row of its own", known, []Change{{Op: Add, Key: Key{"QUEUE", "Ethernet24|3", "scheduler"}, After: ptr("s")}}, nil},

@@ -26,7 +26,7 @@ type at struct{ atomic.Int64 }
 func (a *at) now() time.Time       { return clock().Add(time.Duration(a.Load())) }
 func (a *at) pass(d time.Duration) { a.Add(int64(d)) }
 func (a *at) options() Options     { return Options{Now: a.now} }
-func elsewhere(run string) Holder { return Holder{Owner: "eve@far", Host: "far", PID: 1, Run: run} }
+func elsewhere(run string) Holder  { return Holder{Owner: "eve@far", Host: "far", PID: 1, Run: run} }
 
 func takes(t *testing.T, dir string, h Holder, o Options) *Held {
 	t.Helper()

@@ -67,8 +67,13 @@ type unit struct {
 
 func byteUnits() []unit {
 	return []unit{
-		{"B", 1}, {"KB", int64(KB)}, {"MB", int64(MB)}, {"GB", int64(GB)},
-		{"KiB", int64(KiB)}, {"MiB", int64(MiB)}, {"GiB", int64(GiB)},
+		{"B", 1},
+		{"KB", int64(KB)},
+		{"MB", int64(MB)},
+		{"GB", int64(GB)},
+		{"KiB", int64(KiB)},
+		{"MiB", int64(MiB)},
+		{"GiB", int64(GiB)},
 	}
 }
 
@@ -80,8 +85,12 @@ func lengthUnits() []unit { return []unit{{"mm", 1}, {"cm", 10}, {"m", 1000}, {"
 
 func timeUnits() []unit {
 	return []unit{
-		{"ns", 1}, {"us", int64(Microsecond)}, {"ms", int64(Millisecond)}, {"s", int64(Second)},
-		{"min", int64(Minute)}, {"h", int64(Hour)},
+		{"ns", 1},
+		{"us", int64(Microsecond)},
+		{"ms", int64(Millisecond)},
+		{"s", int64(Second)},
+		{"min", int64(Minute)},
+		{"h", int64(Hour)},
 	}
 }
 
