@@ -44,15 +44,19 @@ type bench struct {
 	layers []string // flags
 }
 
-// newBench starts a lab for a model, given as text.
-func newBench(t *testing.T, model string) *bench {
+// newBench starts a lab for a model, given as text, with layers of the examples on top.
+func newBench(t *testing.T, model string, examples ...string) *bench {
 	t.Helper()
 	b := &bench{dir: t.TempDir()}
 	path := filepath.Join(b.dir, "fabric.yaml")
 	if err := os.WriteFile(path, []byte(model), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := (&app{sys: quiet()}).load([]string{path})
+	files := []string{path}
+	for _, e := range examples {
+		files = append(files, filepath.Join("../../examples", e))
+	}
+	m, err := (&app{sys: quiet()}).load(files)
 	if err != nil || m.findings.HasErrors() {
 		t.Fatalf("the bench's model: %v %v", err, m.findings)
 	}
@@ -80,7 +84,9 @@ func newBench(t *testing.T, model string) *bench {
 			})
 		}
 	}
-	b.layers = []string{"-f", path, "-f", b.lab.Inventory}
+	for _, f := range append(files, b.lab.Inventory) {
+		b.layers = append(b.layers, "-f", f)
+	}
 	return b
 }
 

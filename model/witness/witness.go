@@ -25,18 +25,40 @@ func Tool(t testing.TB, name string) string {
 	return ""
 }
 
-// Reference is a path below FABRICCTL_REFERENCE, the folder with the data that is not ours to ship.
+// Reference is a path below FABRICCTL_REFERENCE, the folder with the data that is not ours to ship. A relative one
+// starts at the module's root.
 func Reference(t testing.TB, path string) string {
 	t.Helper()
 	root := os.Getenv("FABRICCTL_REFERENCE")
 	if root == "" {
 		Missing(t, "FABRICCTL_REFERENCE is not set: it names the folder with the SONiC YANG models and reference data")
 	}
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(moduleRoot(t), root)
+	}
 	p := filepath.Join(root, path)
 	if _, err := os.Stat(p); err != nil {
 		t.Fatalf("FABRICCTL_REFERENCE is set, but %v", err)
 	}
 	return p
+}
+
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = up
+	}
 }
 
 // Missing skips the test with the reason, or fails it when witnesses are required.
