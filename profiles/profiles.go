@@ -68,7 +68,12 @@ type row struct {
 // Default is the catalog that comes with fabricctl. An error means that the embedded data is broken.
 func Default() (*Catalog, error) {
 	c := &Catalog{platforms: map[string]Platform{}}
-	for _, name := range []string{"data/sonic.yaml", "data/eos.yaml", "data/linux.yaml"} {
+	files, err := data.ReadDir("data/platforms")
+	if err != nil {
+		return nil, fmt.Errorf("profiles: %w", err)
+	}
+	for _, file := range files {
+		name := "data/platforms/" + file.Name()
 		b, err := data.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("profiles: %w", err)

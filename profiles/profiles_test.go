@@ -12,7 +12,7 @@ func TestCatalog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := regexp.MustCompile(`^(sonic|eos|linux)/[a-z0-9-]+$`)
+	name := regexp.MustCompile(`^[a-z0-9]+/[a-z0-9-]+$`)
 	for _, n := range c.Names() {
 		p, ok := c.Platform(n)
 		switch {

@@ -25,6 +25,7 @@ import (
 // "no X" is the value "no" where EOS keeps it as a state of its own (no qos trust, no priority, …).
 var eos = Dialect{
 	OS:      "eos",
+	Ext:     ".eos.cfg",
 	Owns:    eosOwns,
 	Render:  eosRender,
 	Text:    eosText,

@@ -28,6 +28,7 @@ import (
 // Before the file, blank lines and lines that start with "#" mean nothing.
 var linux = Dialect{
 	OS:     "linux",
+	Ext:    ".host.conf",
 	Owns:   linuxOwns,
 	Render: linuxRender,
 	Text:   linuxText,

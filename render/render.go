@@ -237,7 +237,8 @@ type Window struct{ Scope, Lo, Hi string } // Scope "" = any
 
 // Dialect is everything fabricctl knows about one operating system's configuration. The functions are pure.
 type Dialect struct {
-	OS string
+	OS  string
+	Ext string // how the names of files with Text end: ".eos.cfg"
 
 	// Owns returns which keys the model owns on d: the bindings and scalars of modelled, active ports for the areas
 	// with mode Own and the classes the model names; shared objects by prefix or by adoption (Facts.Names).

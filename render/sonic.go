@@ -23,6 +23,7 @@ import (
 // sonic-utilities 691b1bbc, as read; not tried on a real switch.
 var sonic = Dialect{
 	OS:     "sonic",
+	Ext:    ".config_db.json",
 	Owns:   sonicOwns,
 	Render: sonicRender,
 	Text:   sonicText,

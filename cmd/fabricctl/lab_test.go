@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/fabricctl/fabricctl/drivers/lab"
-	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -133,16 +132,7 @@ func (b *bench) config(t *testing.T) string {
 	var s strings.Builder
 	for _, d := range b.net.Devices {
 		fmt.Fprintf(&s, "=== %s\n", d.Name)
-		switch x := b.lab.Box(d.Name).(type) {
-		case *sonic.Switch:
-			s.Write(x.Config().JSON())
-		case *eos.Switch:
-			s.WriteString(x.Running() + "--- startup\n" + x.Startup())
-		case *host.Host:
-			s.WriteString(x.Dump())
-		default:
-			t.Fatalf("%s is not emulated", d.Name)
-		}
+		s.WriteString(b.lab.Box(d.Name).Held())
 	}
 	return s.String()
 }
@@ -151,16 +141,7 @@ func (b *bench) config(t *testing.T) string {
 func (b *bench) writes() int {
 	n := 0
 	for _, d := range b.net.Devices {
-		switch x := b.lab.Box(d.Name).(type) {
-		case *sonic.Switch:
-			n += x.Stats().Sets
-		case *eos.Switch:
-			c := x.Counters()
-			n += c.ConfigLines + c.Commits + c.Saves
-		case *host.Host:
-			c := x.Counters()
-			n += c.MTUSets + c.FileWrites
-		}
+		n += b.lab.Box(d.Name).Writes()
 	}
 	return n
 }

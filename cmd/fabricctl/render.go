@@ -97,23 +97,12 @@ func noDevice(net *intent.Net, name string) error {
 	return fail(exitError, hint, "the model has no device %q", name)
 }
 
-// fileExt is the end of the file names that render writes.
-func fileExt(os string) string {
-	switch os {
-	case "sonic":
-		return ".config_db.json"
-	case "eos":
-		return ".eos.cfg"
-	}
-	return ".host.conf"
-}
-
 func writeRendered(talk io.Writer, dir string, res []renderedDevice) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, d := range res {
-		path := filepath.Join(dir, d.Device+fileExt(d.OS))
+		path := filepath.Join(dir, d.Device+render.ByOS(d.OS).Ext)
 		if err := os.WriteFile(path, []byte(d.Text), 0o644); err != nil {
 			return err
 		}

@@ -115,6 +115,7 @@ func cases() []testCase {
 		{"slow answers", one(slowAnswers)},
 		{"cancel in the middle of a commit", one(cancelled)},
 		{"disconnect at any byte", disconnects},
+		{"disconnect at any byte of a timed commit", timedDisconnects},
 		{"wrong password is tried once", one(wrongPassword)},
 		{"wrong host key", one(wrongHostKey)},
 		{"wrong certificate", one(wrongCertificate)},

@@ -126,6 +126,7 @@ var mutants = []mutant{
 	{name: "reads what it wrote", notices: "says_OK_but_did_not"},
 	{name: "is impatient", notices: "slow_answers"},
 	{name: "takes a lost answer for a yes", notices: "disconnect_at_any_byte"},
+	{name: "takes a lost answer for a yes", notices: "disconnect_at_any_byte_of_a_timed_commit"},
 	{name: "trusts any key", notices: "wrong_certificate"},
 	{name: "knows no transaction", notices: "unconfirmed_commit_reverts"},
 	{name: "confirms nothing", notices: "confirmed_commit_stays"},

@@ -45,25 +45,35 @@ func cancelled(c *call) {
 
 // disconnects cuts the connection at points spread over the whole exchange of opening, reading, committing and
 // closing, each time on a fresh device.
-func disconnects(t *testing.T, mk func(*testing.T) Subject) {
+func disconnects(t *testing.T, mk func(*testing.T) Subject) { cuts(t, mk, 0, 0, 12) }
+
+// timedDisconnects does so around a commit that has to be confirmed, which is at the end of the exchange: whatever a
+// lost connection leaves is found and aborted.
+func timedDisconnects(t *testing.T, mk func(*testing.T) Subject) { cuts(t, mk, time.Hour, 0.9, 24) }
+
+// cuts is disconnects with points in what follows a part of the exchange.
+func cuts(t *testing.T, mk func(*testing.T) Subject, within time.Duration, part float64, points int64) {
 	c := &call{T: t, s: mk(t)}
 	c.need(c.s.DropAfter != nil && c.s.Bytes != nil, "DropAfter and Bytes")
+	if within > 0 {
+		_, caps := c.facts(c.open())
+		c.need(caps.Confirm, "confirm window")
+	}
 	start := c.s.Bytes()
 	d := c.open()
-	c.commit(d, "conform-1", c.set(d, c.s.Changes), 0)
+	c.commit(d, "conform-1", c.set(d, c.s.Changes), within)
 	if err := d.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
 	total := c.s.Bytes() - start
-	const points = 12
 	if total < points {
 		t.Fatalf("the whole exchange has %d bytes: Bytes does not count", total)
 	}
-	noticed := 0
-	for i := range int64(points) {
-		n := total * (2*i + 1) / (2 * points)
+	first, noticed := int64(part*float64(total)), int64(0)
+	for i := range points {
+		n := first + (total-first)*(2*i+1)/(2*points)
 		t.Run(fmt.Sprintf("%d of %d", n, total), func(t *testing.T) {
-			if cutAt(&call{T: t, s: mk(t)}, n) {
+			if cutAt(&call{T: t, s: mk(t)}, n, within) {
 				noticed++
 			}
 		})
@@ -77,7 +87,7 @@ func disconnects(t *testing.T, mk func(*testing.T) Subject) {
 }
 
 // cutAt reports whether the cut was noticed.
-func cutAt(c *call, n int64) (noticed bool) {
+func cutAt(c *call, n int64, within time.Duration) (noticed bool) {
 	routines := settled(0)
 	first := c.open()
 	was, cs := c.read(first), c.set(first, c.s.Changes)
@@ -90,7 +100,7 @@ func cutAt(c *call, n int64) (noticed bool) {
 	if err == nil {
 		_, err = d.Read(ctx)
 		if err == nil {
-			err = d.Commit(ctx, "conform-1", cs, 0)
+			err = d.Commit(ctx, "conform-1", cs, within)
 		}
 		committed := err == nil
 		_ = d.Close()

@@ -44,7 +44,7 @@ func TestConform(t *testing.T) {
 				return to(live, "link/eth0/mtu", "9000", "link/eth1/mtu", "9979", "nccl/NCCL_IB_TC", "104"), 1
 			},
 			Writes: func() int { n := h.Counters(); return n.MTUSets + n.FileWrites },
-			State:  h.Dump,
+			State:  h.Held,
 			RejectNext: func(sentence string) {
 				var first sync.Once
 				h.SetFaults(host.Faults{OnWrite: func(string) (refuse string) {

@@ -225,7 +225,7 @@ func TestStockClientOnTheEmulator(t *testing.T) {
 	if out, err := sftp.CombinedOutput(); err != nil {
 		t.Fatalf("sftp: %v: %s", err, out)
 	}
-	if got, want := h.Dump(), "link eth0 mtu 9000\nlink eth1 mtu 9000\n/etc/nccl.conf:\nNCCL_IB_TC=104\n"; got != want {
+	if got, want := h.Held(), "link eth0 mtu 9000\nlink eth1 mtu 9000\n/etc/nccl.conf:\nNCCL_IB_TC=104\n"; got != want {
 		t.Errorf("the host holds %q", got)
 	}
 	if got, want := text(t, dial(t, cfg)), "link eth0 mtu 9000\nlink eth1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=104\n"; got != want {

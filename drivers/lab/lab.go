@@ -28,6 +28,8 @@ const User = "lab"
 
 // Box is a running emulated device.
 type Box interface {
+	Held() string // what it holds and keeps over a restart, in its own words
+	Writes() int  // how often it was written to
 	Close() error
 }
 

@@ -142,7 +142,7 @@ func (d *Device) prepare(ctx context.Context, k *console, name, text string, lin
 	if err != nil {
 		return err
 	}
-	if was, is, differ := firstDifference(text, now); differ {
+	if was, is, differ := d.flow.firstDifference(text, now); differ {
 		return fmt.Errorf("%s: %w: while the session was typed, %q became %q", d.config.Name, drivers.ErrMoved, was, is)
 	}
 	return nil
@@ -168,8 +168,8 @@ func inBlock(typed []render.Line, err error) error {
 	return fmt.Errorf("%w (in %s, line %d of the session)", err, strings.Join(block, " / "), len(typed))
 }
 
-func firstDifference(a, b string) (was, is string, differ bool) {
-	x, y := significant(a), significant(b)
+func (f *flow) firstDifference(a, b string) (was, is string, differ bool) {
+	x, y := f.significant(a), f.significant(b)
 	for i := range max(len(x), len(y)) {
 		was, is = "the end", "the end"
 		if i < len(x) {
@@ -186,10 +186,10 @@ func firstDifference(a, b string) (was, is string, differ bool) {
 }
 
 // significant is a configuration without its comments, which may tell the time.
-func significant(text string) []string {
+func (f *flow) significant(text string) []string {
 	var out []string
 	for l := range strings.SplitSeq(text, "\n") {
-		if l = strings.TrimRight(l, " \r"); l != "" && !strings.HasPrefix(strings.TrimSpace(l), "!") {
+		if l = strings.TrimRight(l, " \r"); l != "" && (f.comment == "" || !strings.HasPrefix(strings.TrimSpace(l), f.comment)) {
 			out = append(out, l)
 		}
 	}
@@ -239,7 +239,7 @@ func (d *Device) dropped(ctx context.Context, name string) error {
 	if err != nil || s == nil || s.state == "" {
 		return err
 	}
-	return d.end(ctx, k, name, d.flow.cancel(name))
+	return d.end(ctx, k, name, d.flow.cancel(*s))
 }
 
 // Pending lists the sessions of ours that are open or timed, whoever began them.
@@ -263,7 +263,8 @@ func (d *Device) Pending(ctx context.Context) ([]drivers.Tx, error) {
 
 // Confirm makes a timed session permanent.
 func (d *Device) Confirm(ctx context.Context, tx drivers.TxID) error {
-	return d.settle(ctx, tx, "confirm", d.flow.confirm, func(s *session) error {
+	confirm := func(s session) []string { return d.flow.confirm(s.name) }
+	return d.settle(ctx, tx, "confirm", confirm, func(s *session) error {
 		if s.state != drivers.TxTimed {
 			return fmt.Errorf("it is %s, and confirming would commit it as it stands", s.state)
 		}
@@ -276,7 +277,7 @@ func (d *Device) Abort(ctx context.Context, tx drivers.TxID) error {
 	return d.settle(ctx, tx, "abort", d.flow.cancel, func(*session) error { return nil })
 }
 
-func (d *Device) settle(ctx context.Context, tx drivers.TxID, what string, how func(string) []string, fit func(*session) error) error {
+func (d *Device) settle(ctx context.Context, tx drivers.TxID, what string, how func(session) []string, fit func(*session) error) error {
 	name, err := sessionName(d.config.Name, tx)
 	if err != nil {
 		return err
@@ -295,7 +296,7 @@ func (d *Device) settle(ctx context.Context, tx drivers.TxID, what string, how f
 	if err := fit(s); err != nil {
 		return fmt.Errorf("%s: %s %s: %w", d.config.Name, what, name, err)
 	}
-	return d.end(ctx, k, name, how(name))
+	return d.end(ctx, k, name, how(*s))
 }
 
 // end does lines that end a session, and looks whether it has ended.

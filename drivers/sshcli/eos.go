@@ -36,6 +36,7 @@ var eos = flow{
 	refused: regexp.MustCompile(`(?m)^% .*$`),
 
 	running: "show running-config",
+	comment: "!",
 	end:     "end",
 	facts: []fact{
 		{"show version", eosVersion},
@@ -56,7 +57,7 @@ var eos = flow{
 	list:     "show configuration sessions detail",
 	sessions: eosSessions,
 	confirm:  func(s string) []string { return []string{"configure session " + s + " commit"} },
-	cancel:   func(s string) []string { return []string{"configure session " + s + " abort"} },
+	cancel:   func(s session) []string { return []string{"configure session " + s.name + " abort"} },
 	forget:   func(s string) []string { return []string{"no configure session " + s} },
 
 	save:  "write memory",

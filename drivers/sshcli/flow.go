@@ -27,6 +27,7 @@ type flow struct {
 
 	// Reading.
 	running string // the line that shows the running configuration
+	comment string // how its comments start, which may tell the time
 	end     string // its last line, without which it was cut short; "" when the system writes none
 	facts   []fact
 
@@ -36,10 +37,10 @@ type flow struct {
 	diff     string         // the line that shows what the session would change; empty answer: nothing
 	commit   func(session string, within time.Duration) []string
 	abort    []string // inside the session
-	list     string   // the line that lists sessions, and how to read its answer
+	list     string   // the line that lists sessions, and how to read its answer: each name once, as timed if it is that too
 	sessions func(answer string, now time.Time) ([]session, error)
 	confirm  func(session string) []string // outside
-	cancel   func(session string) []string // outside: drop an open one, revert a timed one
+	cancel   func(s session) []string      // outside: drop an open one, revert a timed one
 	forget   func(session string) []string // outside: make the name of one that ended free again
 
 	save  string

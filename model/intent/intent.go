@@ -147,7 +147,8 @@ const (
 // String is the word used in a model.
 func (a Action) String() string { return [...]string{"none", "drop", "forward", "alert"}[a] }
 
-// Watchdog is the PFC watchdog of a port; the zero value means off. Times are in milliseconds.
+// Watchdog is the PFC watchdog of a port; the zero value means off. Times are in milliseconds; Poll 0 is the device's
+// own choice.
 type Watchdog struct {
 	On                    bool
 	Detect, Restore, Poll int32

@@ -164,9 +164,11 @@ func deviceValues(p *Policy) []Value {
 		ms := func(n int32) string { return strconv.Itoa(int(n)) + "ms" }
 		vs = append(vs,
 			Value{"watchdog.detect", "watchdog detect", ms(w.Detect), -1},
-			Value{"watchdog.restore", "watchdog restore", ms(w.Restore), -1},
-			Value{"watchdog.poll", "watchdog poll", ms(w.Poll), -1},
-			Value{"watchdog.action", "watchdog action", w.Action.String(), -1})
+			Value{"watchdog.restore", "watchdog restore", ms(w.Restore), -1})
+		if w.Poll > 0 { // 0: the device chooses, or has no such thing
+			vs = append(vs, Value{"watchdog.poll", "watchdog poll", ms(w.Poll), -1})
+		}
+		vs = append(vs, Value{"watchdog.action", "watchdog action", w.Action.String(), -1})
 	}
 	if n := p.NCCL; n.On {
 		vs = append(vs, Value{"nccl.traffic_class", "nccl traffic class", strconv.Itoa(int(n.TrafficClass)), -1})

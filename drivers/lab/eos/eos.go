@@ -131,6 +131,15 @@ func (s *Switch) Startup() string {
 	return s.startup.text()
 }
 
+// Held is the running and the saved configuration.
+func (s *Switch) Held() string { return s.Running() + "--- startup\n" + s.Startup() }
+
+// Writes is how often something was written: lines, commits and saves.
+func (s *Switch) Writes() int {
+	c := s.Counters()
+	return c.ConfigLines + c.Commits + c.Saves
+}
+
 // Counters is a snapshot of the counters.
 func (s *Switch) Counters() Counters {
 	s.mu.Lock()

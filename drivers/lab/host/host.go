@@ -208,8 +208,14 @@ func (h *Host) SetNCCL(text string) error {
 	return h.fs.WriteFile("etc/nccl.conf", []byte(text), 0o644)
 }
 
-// Dump is the state as text: equal when and only when links and nccl.conf are equal.
-func (h *Host) Dump() string {
+// Writes is how often something was written: MTUs and files.
+func (h *Host) Writes() int {
+	c := h.Counters()
+	return c.MTUSets + c.FileWrites
+}
+
+// Held is the state as text: equal when and only when links and nccl.conf are equal.
+func (h *Host) Held() string {
 	var b strings.Builder
 	for _, l := range h.Links() {
 		fmt.Fprintf(&b, "link %s mtu %d\n", l.Name, l.MTU)

@@ -192,8 +192,8 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	want := "link eth0 mtu 9000\n/etc/nccl.conf:\n# c\nX=9\nB=2\n"
-	if n := h.Counters(); h.Dump() != want || n.MTUSets != 2 || n.FileWrites != 2 {
-		t.Errorf("after %+v the host holds\n%s", n, h.Dump())
+	if n := h.Counters(); h.Held() != want || n.MTUSets != 2 || n.FileWrites != 2 {
+		t.Errorf("after %+v the host holds\n%s", n, h.Held())
 	}
 }
 

@@ -138,6 +138,12 @@ func (s *Switch) Refusals() []string {
 	return append([]string(nil), s.refusals...)
 }
 
+// Held is the running configuration, which is saved at once.
+func (s *Switch) Held() string { return string(s.Config().JSON()) }
+
+// Writes is how many Sets came.
+func (s *Switch) Writes() int { return s.Stats().Sets }
+
 // Config is a copy of the running configuration.
 func (s *Switch) Config() DB {
 	s.mu.Lock()
