@@ -149,6 +149,11 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if err != nil {
 		return nil, err
 	}
+	if kind == KindRollback {
+		if err := e.later(id, st); err != nil {
+			return nil, err
+		}
+	}
 	var work func(context.Context, *session) Result
 	a, err := e.begin(ctx, id, kind, st.head.Plan.Fabric, func(jo journal.Options) (*attempt, error) {
 		log, recs, torn, err := journal.Open(runPath(e.StateDir, id), jo) // again: now nobody else writes to it
@@ -189,6 +194,36 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	}
 	a.work(ctx, ws, gate, work)
 	return a.end(ctx), nil
+}
+
+// later refuses to take back a run while a later one is in force on the same devices: undoing below it would end in a
+// state that nobody planned.
+func (e *Engine) later(id string, st *story) error {
+	if len(st.attempts) == 0 {
+		return nil
+	}
+	runs, err := Runs(e.StateDir, e.Now())
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.ID == id || r.Fabric != st.head.Plan.Fabric || !r.Started.After(st.attempts[0].Started) {
+			continue
+		}
+		h, err := Show(e.StateDir, r.ID, e.Now())
+		if err != nil || len(h.Attempts) == 0 {
+			continue
+		}
+		for _, x := range h.Attempts[len(h.Attempts)-1].Results {
+			if x.Done > 0 && x.Outcome == Applied && st.begun[x.Device] {
+				return &RefusedError{
+					Reason: fmt.Sprintf("run %s came later and is in force on %s", r.ID, x.Device),
+					Hint:   "roll that one back first", Err: drivers.ErrMoved,
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // keep drops from waves the devices that need no work, and carries their results over.

@@ -371,7 +371,8 @@ func TestInterrupt(t *testing.T) {
 			p := f.plan(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			b := f.boxes["s1"]
-			b.onCommit = on(n, fault{stall: true, then: func(*box) { cancel() }})
+			// One that reverts by itself is left at once; the answer of another is waited for.
+			b.onCommit = on(n, fault{stall: v.timer, then: func(*box) { cancel() }})
 			r, err := f.e.Apply(ctx, p, leave)
 			if ExitCode(r, err) != 130 {
 				t.Errorf("%v %d: exit %d, %v", v, n, ExitCode(r, err), err)
@@ -390,6 +391,24 @@ func TestInterrupt(t *testing.T) {
 			g.mustHold(t, "resume", true, nil)
 		}
 	}
+}
+
+// A device that cannot revert and does not answer is unknown, whatever it shows: it may still carry the change out.
+func TestUnanswered(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "h1")
+	f.e.Answer = 1
+	p := f.plan(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	f.boxes["s1"].onCommit = on(1, fault{keep: func(int) bool { return false }, stall: true, then: func(*box) { cancel() }})
+	r, err := f.e.Apply(ctx, p, leave)
+	if ExitCode(r, err) != 5 || r.Results[0].Outcome != Unknown || !strings.Contains(strings.Join(r.Results[0].Notes, " "), "may still carry the change out") {
+		t.Errorf("exit %d: %+v, %v", ExitCode(r, err), r, err)
+	}
+	g := f.after(t, 0)
+	if r, err := g.e.Resume(context.Background(), "run-1"); ExitCode(r, err) != 0 {
+		t.Errorf("resume: %+v, %v", r, err)
+	}
+	g.mustHold(t, "resume", true, nil)
 }
 
 // Once the lease is lost nothing is written, and what that leaves is said.

@@ -69,7 +69,7 @@ func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string,
 	lease, err := journal.Acquire(ctx, leasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), o)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or `fabricctl lock break` when that run is dead", Err: err}
+		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or fabricctl lock break " + fabric + " when that run is dead", Err: err}
 	}
 	if err != nil {
 		return nil, err

@@ -20,6 +20,10 @@ func (u unreadable) Unwrap() error { return u.error }
 // interruption, for as long as Grace.
 func (s *session) takeBack(ctx context.Context, why error) Result {
 	c := cause(ctx, why)
+	if s.unanswered {
+		s.notef("it did not answer, and may still carry the change out: look again later, then resume or roll back")
+		return s.result(Unknown, c, 0, why)
+	}
 	ctx, cancel := s.e.fresh(ctx)
 	defer cancel()
 	s.emit(Event{Stage: StageUndo, Message: oneLine(why.Error())})
@@ -114,7 +118,7 @@ func (s *session) undo(ctx context.Context, live render.Config) (render.Config, 
 		return live, fmt.Errorf("%s: %w: %s", s.dp.Name, drivers.ErrMoved, list(others))
 	}
 	for i := len(s.dp.Steps) - 1; i >= 0; i-- {
-		if s.j.look(live, i).touchedBefore() {
+		if s.j.undone(live, i) {
 			continue
 		}
 		var err error
@@ -146,8 +150,11 @@ func (s *session) undoStep(ctx context.Context, i int) (render.Config, error) {
 	if err != nil {
 		return nil, unreadable{errors.Join(said, err)}
 	}
-	if p := s.j.look(live, i); !p.touchedBefore() {
+	if !s.j.undone(live, i) {
 		return live, errors.Join(said, fmt.Errorf("%s still holds part of step %d: %s", s.dp.Name, i+1, s.j.moved(live, i)))
+	}
+	for _, c := range s.j.leftovers(live, i) {
+		s.notef("%s stays at %q: the device does not let go of it, and it does nothing alone", c.Key, *c.After)
 	}
 	if err := s.a.append(recDone, rec); err != nil {
 		s.notef("the journal could not be extended: %v", err)

@@ -28,30 +28,67 @@ type BehaviourValue struct {
 func behaviourOf(d *render.Dialect, dev *intent.Device, f render.Facts, live render.Config, cs []render.Change) (out []Behaviour, lowersMTU bool) {
 	was, _ := d.Lift(live, f)
 	will, _ := d.Lift(render.Apply(live, cs), f)
-	ports := map[BehaviourValue][]string{}
-	var values []BehaviourValue // in the order of the first port that shows each
-	for _, p := range dev.Ports {
+	g := group{ports: map[BehaviourValue][]string{}}
+	for i := range dev.Ports {
+		p := &dev.Ports[i]
 		a, b := was[p.Iface], will[p.Iface]
 		lowersMTU = lowersMTU || a.Known.Has(intent.AreaMTU) && b.Known.Has(intent.AreaMTU) && b.MTU < a.MTU
-		for _, diff := range intent.Differences(&a, &b) {
-			v := BehaviourValue{diff, dev.Origins.Get(p.Site, diff.Field).At()}
-			if ports[v] == nil {
-				values = append(values, v)
-			}
-			ports[v] = append(ports[v], p.Iface)
-		}
+		g.add(dev, p, intent.Differences(&a, &b))
 	}
+	return g.behaviour(), lowersMTU
+}
+
+// observedOf is what ports do otherwise than the model asks, in areas that nobody writes.
+func observedOf(dev *intent.Device, lifted map[string]intent.Policy, m Mode) []Behaviour {
+	g := group{ports: map[BehaviourValue][]string{}}
+	for i := range dev.Ports {
+		p := &dev.Ports[i]
+		is, ok := lifted[p.Iface]
+		if !ok || p.State == intent.Planned || p.State == intent.Absent {
+			continue
+		}
+		var open intent.Areas
+		for a := range intent.NumAreas {
+			if mode := p.Manage[a]; mode == intent.Observe || mode == intent.Own && (m != Write || p.State != intent.Active) {
+				open |= intent.AreaSet(a)
+			}
+		}
+		is = is.Only(open)
+		want := dev.PolicyOf(p).Only(open)
+		g.add(dev, p, intent.Differences(&is, &want))
+	}
+	return g.behaviour()
+}
+
+// group collects values by the ports that they move on.
+type group struct {
+	ports  map[BehaviourValue][]string
+	values []BehaviourValue // in the order of the first port that shows each
+}
+
+func (g *group) add(dev *intent.Device, p *intent.Port, ds []intent.Difference) {
+	for _, d := range ds {
+		v := BehaviourValue{d, dev.Origins.Get(p.Site, d.Field).At()}
+		if g.ports[v] == nil {
+			g.values = append(g.values, v)
+		}
+		g.ports[v] = append(g.ports[v], p.Iface)
+	}
+}
+
+func (g *group) behaviour() []Behaviour {
+	var out []Behaviour
 	at := map[string]int{} // a set of ports, to its place in out
-	for _, v := range values {
-		set := strings.Join(ports[v], " ")
+	for _, v := range g.values {
+		set := strings.Join(g.ports[v], " ")
 		i, ok := at[set]
 		if !ok {
 			i, at[set] = len(out), len(out)
-			out = append(out, Behaviour{Ports: ports[v]})
+			out = append(out, Behaviour{Ports: g.ports[v]})
 		}
 		out[i].Changes = append(out[i].Changes, v)
 	}
-	return out, lowersMTU
+	return out
 }
 
 // outlook is what a device does once its steps are carried out, in all areas, owned or not.

@@ -27,6 +27,7 @@ type Engine struct {
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
 	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
 	Grace    time.Duration                                                    // for reading and restoring one device after an error or an interruption; 0 means 12 minutes
+	Answer   time.Duration                                                    // how long a device that cannot revert is waited for once the run is to stop; 0 means 10 minutes
 	LeaseTTL time.Duration                                                    // must be longer than the longest transaction; 0 means 20 minutes
 }
 
@@ -79,6 +80,8 @@ func (e *Engine) log() *slog.Logger {
 	}
 	return slog.New(slog.DiscardHandler)
 }
+
+func (e *Engine) answer() time.Duration { return cmp.Or(e.Answer, 10*time.Minute) }
 
 // Points are the failpoints of Engine.Hook, in the order of a run. At a point ending in "before" nothing has happened
 // yet; at "after" it has, and nothing that follows from it.

@@ -31,6 +31,9 @@ func (s *session) apply(ctx context.Context) Result {
 		return s.untouched(ctx, nil, err)
 	}
 	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
+		if n, _, ok := s.j.position(live); ok && n == len(s.dp.Steps) {
+			return s.untouched(ctx, nil, &RefusedError{Reason: s.dp.Name + " already holds what this plan asks for", Hint: "plan again", Err: drivers.ErrMoved})
+		}
 		return s.untouched(ctx, nil, s.stale(live, 0))
 	}
 	return s.forward(ctx, 0)
@@ -97,11 +100,25 @@ func (s *session) step(ctx context.Context, i int) error {
 	return nil
 }
 
-// commit sends a transaction, and gives up before the lease can run out under it.
+// commit sends a transaction, and gives up before the lease can run out under it. A device that cannot revert by itself
+// may carry a change out after its client is gone, so its answer is waited for even when the run is to stop: only then
+// does what it holds say what it will hold.
 func (s *session) commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
+	asked := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, s.e.leaseTTL()*2/3, errors.New("the transaction took longer than the lease allows"))
 	defer cancel()
-	return s.dev.Commit(ctx, tx, cs, within)
+	if s.caps.Confirm {
+		return s.dev.Commit(ctx, tx, cs, within)
+	}
+	ctx, give := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer give(nil)
+	defer context.AfterFunc(asked, func() {
+		s.emit(Event{Stage: StageCommit, Message: "to be stopped; waiting for the answer, since the device may still carry the change out"})
+		time.AfterFunc(s.e.answer(), func() { give(context.Cause(asked)) })
+	})()
+	err := s.dev.Commit(ctx, tx, cs, within)
+	s.unanswered = err != nil && ctx.Err() != nil
+	return err
 }
 
 // within is the confirm window to use: none where the device cannot revert.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -59,6 +60,7 @@ type DevicePlan struct {
 	Steps     []Step         `json:"steps,omitempty"`
 	Ops       Ops            `json:"ops"`
 	Behaviour []Behaviour    `json:"behaviour,omitempty"` // what the steps do to ports, in the words of the model
+	Observed  []Behaviour    `json:"observed,omitempty"`  // what differs from the model and is not ours to write
 	Risks     []render.Risk  `json:"risks,omitempty"`
 	Findings  diag.List      `json:"findings,omitempty"`
 	Blocked   bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
@@ -87,12 +89,12 @@ func (p *Plan) Ops() Ops {
 
 // Failed reports whether an active device could not be read.
 func (p *Plan) Failed() bool {
-	for _, d := range p.Devices {
-		if d.Error != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Devices, func(d DevicePlan) bool { return d.Error != "" })
+}
+
+// Refused reports whether a device must not be written although it would have to change.
+func (p *Plan) Refused() bool {
+	return slices.ContainsFunc(p.Devices, func(d DevicePlan) bool { return d.Blocked })
 }
 
 // Changes reports whether the plan asks for any change.

@@ -191,27 +191,28 @@ func TestPlanModes(t *testing.T) {
 		}
 		return ""
 	}
-	const drift = "mtu is 1500B, the model asks for 9000B"
+	const drift = "mtu 1500B → 9000B"
 	for _, c := range []struct {
 		name          string
 		rig           func(*intent.Device, *box)
 		mode          Mode
 		rule, finding string
+		seen          string // what is observed, in words
 		blocked       bool
 		failed        bool
 		opens         int
 	}{
 		{name: "observed", rig: func(d *intent.Device, b *box) {
 			d.Manage, d.Ports[0].Manage, d.Ports[1].Manage = intent.Manage{}, intent.Manage{}, intent.Manage{}
-		}, mode: Watch, rule: "observed-drift", finding: "info: " + drift, opens: 1},
-		{name: "maintenance", rig: func(d *intent.Device, b *box) { d.State = intent.Maintenance }, mode: Watch, rule: "observed-drift", finding: "info: " + drift, opens: 1},
+		}, mode: Watch, seen: drift, opens: 1},
+		{name: "maintenance", rig: func(d *intent.Device, b *box) { d.State = intent.Maintenance }, mode: Watch, seen: drift, opens: 1},
 		{name: "maintenance and dead", rig: func(d *intent.Device, b *box) {
 			d.State = intent.Maintenance
 			b.onOpen = func(int) error { return errors.New("no route to host") }
 		}, mode: Watch, rule: "not-read", finding: "info: open: no route to host", opens: 1},
 		{name: "planned", rig: func(d *intent.Device, b *box) { d.State = intent.Planned }, mode: Skipped},
 		{name: "absent", rig: func(d *intent.Device, b *box) { d.State = intent.Absent }, mode: Skipped},
-		{name: "one port observed", rig: func(d *intent.Device, b *box) { d.Ports[0].Manage = intent.Manage{} }, mode: Write, rule: "observed-drift", finding: "info: " + drift, opens: 1},
+		{name: "one port observed", rig: func(d *intent.Device, b *box) { d.Ports[0].Manage = intent.Manage{} }, mode: Write, seen: drift, opens: 1},
 		{
 			name: "missing port", rig: func(d *intent.Device, b *box) { d.Ports[1].Iface = "p7" }, mode: Write, rule: "no-such-port",
 			finding: "warning: the device does not show port p7 (downlink-2 in the model)", opens: 1,
@@ -272,6 +273,15 @@ func TestPlanModes(t *testing.T) {
 		}
 		if wantSteps := c.mode == Write && !c.blocked && !c.failed; (len(d.Steps) > 0) != wantSteps {
 			t.Errorf("%s: %d steps", c.name, len(d.Steps))
+		}
+		var seen string
+		for _, b := range d.Observed {
+			for _, v := range b.Changes {
+				seen += v.Label + " " + v.Before + " → " + v.After
+			}
+		}
+		if c.seen != "" && seen != c.seen {
+			t.Errorf("%s: observed %q, want %q", c.name, seen, c.seen)
 		}
 		r, err := f.e.Apply(context.Background(), &Plan{Schema: PlanSchema, Fabric: "pod1", Devices: []DevicePlan{*d}}, leave)
 		code := 0

@@ -43,7 +43,16 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	wg.Wait()
 	p.Finds = disagreements(net, after)
 	if err := context.Cause(ctx); err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
+		var silent []string
+		for _, d := range p.Devices {
+			if d.Error != "" {
+				silent = append(silent, d.Name)
+			}
+		}
+		if len(silent) == 0 {
+			return nil, fmt.Errorf("plan: %w", err)
+		}
+		return nil, fmt.Errorf("plan: %w; not read: %s", err, strings.Join(silent, ", "))
 	}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -125,7 +134,9 @@ func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *D
 		return fmt.Errorf("read: %w", err)
 	}
 	d = d.Bind(f.Aliases)
-	dp.Findings.Add(observed(dialect, &d, f, live, dp.Mode)...)
+	seen, finds := observed(dialect, &d, f, live, dp.Mode)
+	dp.Observed = seen
+	dp.Findings.Add(finds...)
 	defer func() { *after = outlook(dialect, &d, f, live, dp.Steps) }()
 	if dp.Mode == Watch {
 		return nil
@@ -297,7 +308,7 @@ func holds(live render.Config, object render.Key) bool {
 }
 
 // observed compares the behaviour of what is not owned with the model: shown, never planned.
-func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live render.Config, m Mode) diag.List {
+func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live render.Config, m Mode) ([]Behaviour, diag.List) {
 	lifted, l := dialect.Lift(live, f)
 	for i := range l {
 		l[i].Severity = min(l[i].Severity, diag.Warning) // what is on a device does not block its own repair
@@ -311,31 +322,7 @@ func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live re
 		at := d.Name + ":" + p.Iface
 		if _, ok := lifted[p.Iface]; !ok {
 			l.Add(diag.Finding{Rule: "no-such-port", Severity: diag.Warning, At: at, Msg: "the device does not show port " + p.Iface + " (" + p.Name + " in the model)"})
-			continue
-		}
-		var open intent.Areas // what nobody writes here
-		for a := range intent.NumAreas {
-			if mode := p.Manage[a]; mode == intent.Observe || mode == intent.Own && (m != Write || p.State != intent.Active) {
-				open |= intent.AreaSet(a)
-			}
-		}
-		is, want := lifted[p.Iface].Only(open), d.PolicyOf(p).Only(open)
-		if ds := intent.Differences(&is, &want); len(ds) > 0 {
-			l.Add(diag.Finding{Rule: "observed-drift", Severity: diag.Info, At: at, Msg: words(ds)})
 		}
 	}
-	return l
-}
-
-// words is differences in one line, cut after four.
-func words(ds []intent.Difference) string {
-	var out []string
-	for i, d := range ds {
-		if i == 4 {
-			out = append(out, fmt.Sprintf("and %d more", len(ds)-i))
-			break
-		}
-		out = append(out, fmt.Sprintf("%s is %s, the model asks for %s", d.Label, d.Before, d.After))
-	}
-	return strings.Join(out, "; ")
+	return observedOf(d, lifted, m), l
 }

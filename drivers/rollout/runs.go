@@ -17,8 +17,8 @@ type Status string
 
 const (
 	Running    Status = "running"    // its lease is held
-	Unfinished Status = "unfinished" // it died, or ended with devices that are not as it wished: Resume, Rollback or hands
-	Finished   Status = "finished"   // every device is as the last attempt wished
+	Unfinished Status = "unfinished" // it died, or ended with some devices as it wished and others not: Resume, Rollback or hands
+	Finished   Status = "finished"   // every device is as the last attempt wished, or holds what it held before the run
 )
 
 // Summary is one run in a list.
@@ -108,20 +108,23 @@ func (s *story) status(held bool) Status {
 	if last.Ended.IsZero() {
 		return Unfinished
 	}
+	good, old := true, true // all as wished; all as before the run
 	for i := range s.head.Plan.Devices {
 		d := &s.head.Plan.Devices[i]
 		if d.Mode != Write {
 			continue
 		}
 		r := s.outcome(d)
+		old = old && (r.Outcome == Unchanged || r.Outcome == RolledBack)
 		if last.Kind == KindRollback {
 			r.Cause = None // a device that an earlier attempt took back, or never touched, is as the rollback wishes
 		}
-		if !last.good(r) {
-			return Unfinished
-		}
+		good = good && last.good(r)
 	}
-	return Finished
+	if good || old {
+		return Finished
+	}
+	return Unfinished
 }
 
 // outcome is what the journal knows about a device.

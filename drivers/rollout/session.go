@@ -15,16 +15,17 @@ import (
 
 // session is the work on one device in one attempt. It is used by one goroutine.
 type session struct {
-	e       *Engine
-	a       *attempt
-	dp      *DevicePlan
-	dev     drivers.Device
-	caps    drivers.Caps
-	facts   render.Facts
-	j       judge
-	notes   []string
-	wrote   bool      // the device was seen changed by this attempt
-	reverts time.Time // when the device takes back by itself what is not confirmed; zero when nothing is
+	e          *Engine
+	a          *attempt
+	dp         *DevicePlan
+	dev        drivers.Device
+	caps       drivers.Caps
+	facts      render.Facts
+	j          judge
+	notes      []string
+	wrote      bool      // the device was seen changed by this attempt
+	unanswered bool      // a transaction was given up on, and the device may still carry it out
+	reverts    time.Time // when the device takes back by itself what is not confirmed; zero when nothing is
 }
 
 // dial opens a connection of its own and makes sure that it leads to the device of the plan. A connection that was

@@ -79,6 +79,23 @@ func (p place) touchedBefore() bool { return len(p.moved) == 0 && len(p.todo) ==
 func (p place) touchedAfter() bool  { return len(p.moved) == 0 && len(p.todo) == 0 }
 func (p place) after() bool         { return p.rest && p.touchedAfter() }
 
+// undone reports whether live shows nothing of step i any more, or only what the device never lets go of.
+func (j *judge) undone(live render.Config, i int) bool {
+	todo, moved := render.Remaining(j.d, j.f, live, j.steps[i].Undo)
+	return len(todo)+len(moved) == 0
+}
+
+// leftovers are the values that undoing step i would remove and the device keeps.
+func (j *judge) leftovers(live render.Config, i int) []render.Change {
+	var out []render.Change
+	for _, c := range j.steps[i].Undo {
+		if now := value(live, c.Key); c.After == nil && now != nil {
+			out = append(out, render.Change{Key: c.Key, After: now})
+		}
+	}
+	return out
+}
+
 // look places live at step i.
 func (j *judge) look(live render.Config, i int) place {
 	s := &j.steps[i]
