@@ -20,7 +20,7 @@ import (
 // exactly the old one, and both must say so. The points met must be all there are.
 func TestKill(t *testing.T) {
 	program := asProgram(t)
-	want := newBench(t, trio)
+	want := newUsedBench(t, trio)
 	old := want.config(t)
 	want.must(t, exitOK, "apply", "--allow-disruptive")
 	wanted := want.config(t)
@@ -29,7 +29,7 @@ func TestKill(t *testing.T) {
 	last := 0
 	for n := 1; last == 0; n++ {
 		for _, verb := range []string{"resume", "rollback"} {
-			b := newBench(t, trio)
+			b := newUsedBench(t, trio)
 			point, died := b.applyUntil(t, program, n)
 			if !died {
 				last = n
@@ -57,7 +57,7 @@ func TestKillUndo(t *testing.T) {
 	program := asProgram(t)
 	hit := map[string]bool{}
 	for n := 1; ; n++ {
-		b := newBench(t, trio)
+		b := newUsedBench(t, trio)
 		old := b.config(t)
 		b.must(t, exitOK, "apply", "--allow-disruptive")
 		point, died := b.until(t, program, n, "runs", "rollback", b.run(t))

@@ -65,15 +65,25 @@ func newBench(t *testing.T, model string, examples ...string) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.lab.Close() })
-	for _, d := range m.net.Devices {
+	for _, f := range append(files, b.lab.Inventory) {
+		b.layers = append(b.layers, "-f", f)
+	}
+	return b
+}
+
+// newUsedBench is newBench with devices that were configured before. From nothing, a rollback leaves a few things behind
+// that the devices do not let go of; from here it has to restore every byte.
+func newUsedBench(t *testing.T, model string) *bench {
+	t.Helper()
+	b := newBench(t, model)
+	for _, d := range b.net.Devices {
 		if h, ok := b.lab.Box(d.Name).(*host.Host); ok {
 			if err := h.SetNCCL("# of the site\nNCCL_DEBUG=WARN\n"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if s, ok := b.lab.Box(d.Name).(*sonic.Switch); ok {
-			// A switch that was lossless before. SONiC never lets go of a polling interval, and PFC is switched off by
-			// an empty list, not by an absent one: from nothing, a rollback would leave these behind.
+			// SONiC never lets go of a polling interval, and PFC is switched off by an empty list, not by an absent one.
 			s.Edit(func(db sonic.DB) {
 				db.Set("PFC_WD", "GLOBAL", "POLL_INTERVAL", "200")
 				for _, p := range d.Ports {
@@ -82,9 +92,6 @@ func newBench(t *testing.T, model string, examples ...string) *bench {
 				}
 			})
 		}
-	}
-	for _, f := range append(files, b.lab.Inventory) {
-		b.layers = append(b.layers, "-f", f)
 	}
 	return b
 }

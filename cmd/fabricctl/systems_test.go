@@ -30,7 +30,7 @@ func TestEverySystem(t *testing.T) {
 			case d.OS != "linux":
 				t.Fatalf("no platform %s/… with a pattern of interface names", d.OS)
 			}
-			b := newBench(t, model)
+			b := newUsedBench(t, model)
 			old := b.config(t)
 			b.must(t, exitChanges, "plan", "--detailed-exitcode")
 			r := b.must(t, exitOK, "apply", "--allow-disruptive")
