@@ -223,6 +223,9 @@ func same(d *Dialect, f Facts, k Key, a, b *string) bool {
 // Adopt finds live shared objects that may stand for ours: every wanted binding of ours now points at the live one,
 // and everything in the whole live configuration that points at it is a key we own. The mapping is injective unless
 // the wanted objects are equal. What stands in the way of adoption is said as info findings.
+//
+// A binding may be owned only as long as nothing is adopted (EOS, when the model owns a part of what a profile
+// carries). Such a one must already be there.
 func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.List) {
 	own := d.Owns(dev, f)
 	want, _ := d.Render(dev, f)
@@ -280,6 +283,19 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 			for _, y := range ys {
 				delete(names, y)
 			}
+		}
+	}
+	f.Names = names
+	adopted := d.Owns(dev, f)
+	for _, w := range want {
+		refs := d.Refs(w.Key, w.Value)
+		if !own(w.Key) || adopted(w.Key) || len(refs) != 1 || names[refs[0]] == "" {
+			continue
+		}
+		y := refs[0]
+		if now, _ := live.Find(w.Key); !slices.Equal(d.Refs(w.Key, now), []Key{{y.Scope, names[y], ""}}) {
+			say("%s stays as it is: %s does not name it, and the model does not own enough to change that", Key{y.Scope, names[y], ""}, w.Key)
+			delete(names, y)
 		}
 	}
 	return names, l.Sort()

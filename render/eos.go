@@ -262,9 +262,11 @@ func eosNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
-// eosProfile is the mode line of the profile of a site: ours, or the live one that stands for it.
-func eosProfile(d *intent.Device, f Facts, site string) string {
-	return f.Names.Name("", eosProfileMode+objectName(eosNameLimit, eosNameRune, d.Fabric, site))
+// eosProfile is the mode line of the profile of a site: ours, or the live one that was adopted for it.
+func eosProfile(d *intent.Device, f Facts, site string) (line string, adopted bool) {
+	ours := eosProfileMode + objectName(eosNameLimit, eosNameRune, d.Fabric, site)
+	line = f.Names.Name("", ours)
+	return line, line != ours
 }
 
 // eosQueueWord is how the platform calls the queues that are scheduled: the Jericho family has tx-queue.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -12,37 +13,43 @@ import (
 //     classes stands there directly, since it would override the profile.
 //   - A profile of this fabric: all of it. An adopted profile: the owned areas, in the queues of named classes.
 //   - The maps and watchdog timers are one for the whole device, also for ports that the model does not know. They
-//     are owned when every port of the device that is in use has the area own: code points that the model maps,
-//     traffic classes that it names, and the timers if it has a watchdog.
+//     are owned when every port of the device that counts has the area own: code points that the model maps,
+//     traffic classes that it names, and the timers if it has a watchdog. Render refuses ports that disagree.
+//   - The binding, unless only a part of the areas is owned and the profile is adopted: then ports that bind it stay
+//     bound, and no other port is bound to it.
 //
 // Lines of other kinds are never owned.
 type eosOwned struct {
 	fabric   string
 	queue    string // "uc-tx-queue"
 	iface    map[string]intent.Areas
+	binds    map[string]bool         // interfaces whose binding is owned
 	adopted  map[string]intent.Areas // by mode line of the profile
 	device   intent.Areas
 	profiles bool // some port is bound by us
 	class    [8]bool
 	queues   [8]bool // queues of named classes
+	marking  [8]bool // queues of classes that mark
 	lossless bool    // some class is
 	watchdog bool
 	dscp     [64]bool
 }
 
 func eosOwns(d intent.Device, f Facts) func(Key) bool {
-	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, adopted: map[string]intent.Areas{}}
+	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, binds: map[string]bool{}, adopted: map[string]intent.Areas{}}
 	for i, name := range d.Classes {
 		o.class[i] = name != ""
 	}
-	inUse := 0
+	if slices.ContainsFunc(d.Ports, eosCounts) {
+		o.device = intent.SwitchAreas
+	}
 	for i := range d.Ports {
 		p := &d.Ports[i]
-		if p.State == intent.Active || p.State == intent.Maintenance {
-			if inUse++; inUse == 1 {
-				o.device = p.Manage.Owned()
-			}
+		if eosCounts(*p) {
 			o.device &= p.Manage.Owned()
+		}
+		if p.State != intent.Absent && p.Iface != "" { // it has its lines in a profile of ours
+			o.watchdog = o.watchdog || d.PolicyOf(p).Watchdog.On
 		}
 		if p.State == intent.Active && p.Iface != "" && d.State == intent.Active {
 			o.port(&d, f, p)
@@ -54,14 +61,21 @@ func eosOwns(d intent.Device, f Facts) func(Key) bool {
 	return o.owns
 }
 
+// eosCounts reports whether p has a say in what the whole device does: ports that the model leaves alone have none.
+func eosCounts(p intent.Port) bool {
+	return (p.State == intent.Active || p.State == intent.Maintenance) && p.Role != "unused"
+}
+
 func (o *eosOwned) port(d *intent.Device, f Facts, p *intent.Port) {
 	own := p.Manage.Owned() & intent.SwitchAreas
 	o.iface[eosPort(p.Iface)] = own
-	if own&intent.AreaSet(eosBundle...) != 0 {
+	bundle := intent.AreaSet(eosBundle...)
+	if own&bundle != 0 {
 		o.profiles = true
 	}
-	profile := eosProfile(d, f, p.Site)
-	if profile != eosProfile(d, Facts{}, p.Site) {
+	profile, adopted := eosProfile(d, f, p.Site)
+	o.binds[eosPort(p.Iface)] = own&bundle == bundle || own&bundle != 0 && !adopted
+	if adopted {
 		if old, ok := o.adopted[profile]; ok {
 			own &= old
 		}
@@ -74,10 +88,10 @@ func (o *eosOwned) port(d *intent.Device, f Facts, p *intent.Port) {
 	for i, q := range pol.TCQueue {
 		if q <= 7 && o.class[i] {
 			o.queues[q] = true
+			o.marking[q] = o.marking[q] || pol.Queues[i].ECN.On
 		}
 		o.lossless = o.lossless || pol.Queues[i].Lossless
 	}
-	o.watchdog = o.watchdog || pol.Watchdog.On
 }
 
 func (o *eosOwned) owns(k Key) bool {
@@ -104,9 +118,10 @@ func (o *eosOwned) owns(k Key) bool {
 	}
 	switch {
 	case len(path) == 1 && k.Object == eosBinding:
-		return bound && own&intent.AreaSet(eosBundle...) != 0
+		return o.binds[path[0]]
 	case len(path) == 1 && eosQueue.MatchString(k.Object):
-		return own.Has(intent.AreaScheduler) || own.Has(intent.AreaECN)
+		n, _ := number(eosQueue, k.Object)
+		return own.Has(intent.AreaScheduler) || own.Has(intent.AreaECN) && o.marking[n]
 	case k.Object == eosCount && !bound:
 		return false
 	}

@@ -164,13 +164,70 @@ func TestEOSPartOwned(t *testing.T) {
 	}
 	want := []string{
 		"add interface Ethernet1/1>uc-tx-queue 3|random-detect ecn count",
-		"add qos profile ROCE|uc-tx-queue 0",
-		"add qos profile ROCE|uc-tx-queue 6",
 		"set qos profile ROCE>uc-tx-queue 3|random-detect ecn|maximum-threshold",
 		"set qos profile ROCE>uc-tx-queue 3|random-detect ecn|minimum-threshold",
 	}
 	if diff := cmp.Diff(want, keysOf(cs)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	other := d // a second port of the site that binds nothing: binding it would write more than ECN
+	other.Ports = append(slices.Clone(d.Ports), d.Ports[0])
+	other.Ports[1].Name, other.Ports[1].Iface = "downlink-9", "Ethernet9/1"
+	names, said := Adopt(&eos, other, Facts{}, live)
+	if len(names) > 0 || len(said) != 1 || !strings.Contains(said[0].Msg, "interface Ethernet9/1|service-profile does not name it") {
+		t.Errorf("adopted %v: %v", names, said)
+	}
+}
+
+// TestEOSShared: what is one for all ports is written for all of them or refused, never by half.
+func TestEOSShared(t *testing.T) {
+	adopted := Facts{Names: Names{{"", "qos profile fctl-pod1-leaf", ""}: "qos profile ROCE"}}
+	for _, tt := range []struct {
+		name string
+		f    Facts
+		edit func(d *intent.Device)
+		want string // part of the error, "" for none
+	}{
+		{"another port observed", Facts{}, func(d *intent.Device) { d.Ports[2].Manage = intent.Manage{} },
+			"the model owns maps and watchdog on downlink-1 and not on downlink-3; on EOS that is one thing for the whole device"},
+		{"in maintenance and observed", Facts{}, func(d *intent.Device) {
+			d.Ports[2].Manage, d.Ports[2].State = intent.Manage{}, intent.Maintenance
+		}, "not on downlink-3"},
+		{"in maintenance", Facts{}, func(d *intent.Device) { d.Ports[2].State = intent.Maintenance }, ""},
+		{"planned", Facts{}, func(d *intent.Device) { d.Ports[2].Manage, d.Ports[2].State = intent.Manage{}, intent.Planned }, ""},
+		{"unused", Facts{}, func(d *intent.Device) {
+			d.Ports[2].Manage, d.Ports[2].Role, d.Ports[2].Policy = intent.Manage{}, "unused", d.Intern(intent.Policy{})
+		}, ""},
+		{"no watchdog in the model", Facts{}, func(d *intent.Device) {
+			d.Ports[2].Manage[intent.AreaWatchdog] = intent.Observe
+			d.Ports[2].Manage[intent.AreaPFC], d.Ports[2].State = intent.Observe, intent.Maintenance
+			for i := range d.Policies {
+				d.Policies[i].Watchdog = intent.Watchdog{}
+			}
+		}, ""},
+		{"the device in maintenance", Facts{}, func(d *intent.Device) {
+			d.Ports[2].Manage, d.State = intent.Manage{}, intent.Maintenance
+		}, ""},
+		{"a part of an adopted profile", adopted, func(d *intent.Device) { d.Ports[1].Manage[intent.AreaPFC] = intent.Observe },
+			"the model owns pfc on downlink-1 and not on downlink-2; on EOS that is one thing for all ports that bind qos profile ROCE"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := edit(tt.edit)
+			_, l := eos.Render(d, tt.f)
+			switch {
+			case tt.want == "" && len(l) > 0, tt.want != "" && (len(l) != 1 || l[0].Severity != diag.Error || !strings.Contains(l[0].Msg, tt.want)):
+				t.Errorf("findings %v", l)
+			}
+			if own := eos.Owns(d, tt.f); tt.want == "" && d.State == intent.Active && !own(Key{"", eosDSCP(26), ""}) {
+				t.Error("the maps are not owned")
+			}
+		})
+	}
+	watched := edit(func(d *intent.Device) { // the only watched port has its lines in our profile, and is in maintenance
+		d.Policies[0].Watchdog, d.Ports[2].State = intent.Watchdog{}, intent.Maintenance
+	})
+	if !eos.Owns(watched, Facts{})(Key{"", eosTimeout, ""}) {
+		t.Error("a profile of ours has the watchdog on, and its timers are not owned")
 	}
 }
 
@@ -281,9 +338,9 @@ func TestEOSCannotExpress(t *testing.T) {
 		sev  diag.Severity
 	}{
 		{"two maps", func(d *intent.Device) { d.Policies[1].DSCP[26] = 0 }, `downlink-1 asks for "3", downlink-3 for "0"`, diag.Error},
-		{"two maps, one observed", func(d *intent.Device) {
+		{"two maps, one in maintenance", func(d *intent.Device) {
 			d.Policies[1].DSCP[26] = 0
-			d.Ports[2].Manage = intent.Manage{}
+			d.Ports[2].State = intent.Maintenance
 		}, `downlink-1 asks for "3", downlink-3 for "0"`, diag.Info},
 		{"two maps, one planned, which does not decide", func(d *intent.Device) {
 			d.Policies[0].DSCP[26] = 0

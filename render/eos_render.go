@@ -31,9 +31,11 @@ func eosRender(d intent.Device, f Facts) (Config, diag.List) {
 		return cmp.Compare(min(a.State, intent.Planned), min(b.State, intent.Planned))
 	})
 	for _, p := range ports {
-		b.p, b.pol, b.profile = p, d.PolicyOf(p), eosProfile(&d, f, p.Site)
+		b.p, b.pol = p, d.PolicyOf(p)
+		b.profile, b.adopted = eosProfile(&d, f, p.Site)
 		b.port()
 	}
+	b.shared()
 	return b.c.Sorted(), b.l.Sort()
 }
 
@@ -44,6 +46,7 @@ type eosBuilder struct {
 	p       *intent.Port
 	pol     *intent.Policy
 	profile string // mode line
+	adopted bool   // profile is somebody else's
 	c       Config
 	at      map[Key]int
 	by      map[Key]*intent.Port
@@ -101,7 +104,7 @@ func eosActsOn(p *intent.Port, a intent.Area) bool {
 
 // refuse says that EOS cannot be told what the port in hand asks for.
 func (b *eosBuilder) refuse(from, hint, format string, a ...any) {
-	b.say("cannot-express", diag.Error, from, hint, format, a...)
+	b.say("not-expressible", diag.Error, from, hint, format, a...)
 }
 
 func (b *eosBuilder) say(rule string, s diag.Severity, from, hint, format string, a ...any) {
@@ -155,10 +158,11 @@ func (b *eosBuilder) mtu(scope string) {
 	b.put(scope, eosMTU, "", strconv.FormatInt(int64(b.pol.MTU), 10), "mtu")
 }
 
-// bundle refuses to bind a profile where the model owns only a part of what it carries: the binding would write the
-// rest. An adopted profile is already bound and is edited in the owned areas alone.
+// bundle refuses to bind a profile of ours where the model owns only a part of what it carries: the binding would
+// write the rest. An adopted profile is already bound and is edited in the owned areas alone. Which one it is shows
+// when the device is planned.
 func (b *eosBuilder) bundle() {
-	if b.p.State != intent.Active || b.profile != eosProfile(b.d, Facts{}, b.p.Site) {
+	if b.p.State != intent.Active || b.adopted {
 		return
 	}
 	var own, other []string
@@ -172,8 +176,73 @@ func (b *eosBuilder) bundle() {
 	if len(own) == 0 || len(other) == 0 {
 		return
 	}
-	b.refuse("", "own maps, pfc, ecn, scheduler and watchdog together, or plan with --adopt to edit the profile that is bound now",
-		"a service-profile carries %s, which the model owns, together with %s, which it does not", strings.Join(own, ", "), strings.Join(other, ", "))
+	b.say(NeedsAdoption, diag.Error, "",
+		"plan and apply with --adopt to edit the service-profile that these ports bind now, if no other port binds it; or own maps, pfc, ecn, scheduler and watchdog together",
+		"a service-profile carries %s, which the model owns, together with %s, which it does not: only one that is bound already can be edited in part",
+		strings.Join(own, ", "), strings.Join(other, ", "))
+}
+
+// shared refuses what would be written by half because ports that share it do not agree who writes it: the maps and
+// the watchdog's timers, which are the device's, and the areas of an adopted profile.
+func (b *eosBuilder) shared() {
+	if b.d.State != intent.Active {
+		return
+	}
+	said := b.agree("for the whole device", []intent.Area{intent.AreaMaps, intent.AreaWatchdog}, eosCounts)
+	done := map[string]bool{}
+	for _, p := range b.d.Ports {
+		profile, adopted := eosProfile(b.d, b.f, p.Site)
+		if !adopted || done[profile] {
+			continue
+		}
+		done[profile] = true
+		areas := slices.DeleteFunc(slices.Clone(eosBundle), said.Has)
+		b.agree("for all ports that bind "+profile, areas, func(p intent.Port) bool {
+			of, _ := eosProfile(b.d, b.f, p.Site)
+			return of == profile && p.State == intent.Active && p.Iface != ""
+		})
+	}
+}
+
+// agree says in which of the areas some of the ports that share a thing are written and another is not.
+func (b *eosBuilder) agree(what string, areas []intent.Area, sharing func(intent.Port) bool) (said intent.Areas) {
+	type pair struct{ by, not string }
+	var pairs []pair
+	split := map[pair][]string{}
+	for _, a := range areas {
+		var x pair
+		for i := range b.d.Ports {
+			switch p := &b.d.Ports[i]; {
+			case !sharing(*p):
+			case p.Manage[a] != intent.Own:
+				x.not = cmp.Or(x.not, p.Name)
+			case p.State == intent.Active && p.Iface != "" && eosAsks(b.d.PolicyOf(p), a):
+				x.by = cmp.Or(x.by, p.Name)
+			}
+		}
+		if x.by == "" || x.not == "" {
+			continue
+		}
+		if said |= intent.AreaSet(a); split[x] == nil {
+			pairs = append(pairs, x)
+		}
+		split[x] = append(split[x], a.String())
+	}
+	for _, x := range pairs {
+		names := strings.Join(split[x], " and ")
+		b.l.Add(diag.Finding{
+			Rule: "not-expressible", Severity: diag.Error, At: b.d.Name + ":" + x.not,
+			Msg: fmt.Sprintf("%s: the model owns %s on %s and not on %s; on EOS that is one thing %s, and would be written by half",
+				b.d.Name, names, x.by, x.not, what),
+			Hint: fmt.Sprintf("own %s on %s too, or on no port of %s", names, x.not, b.d.Name),
+		})
+	}
+	return said
+}
+
+// eosAsks reports whether a policy has lines in an area that ports share.
+func eosAsks(p *intent.Policy, a intent.Area) bool {
+	return p.Known.Has(a) && (a != intent.AreaWatchdog || p.Watchdog.On)
 }
 
 func (b *eosBuilder) maps() {

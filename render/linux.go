@@ -89,7 +89,7 @@ func linuxRender(d intent.Device, _ Facts) (Config, diag.List) {
 		pol, place := d.PolicyOf(p), d.Name+":"+p.Name
 		refuse := func(o *model.Origin, format string, a ...any) {
 			l.Add(diag.Finding{
-				Rule: "cannot-express", Severity: diag.Error, Pos: o.At(), At: place,
+				Rule: "not-expressible", Severity: diag.Error, Pos: o.At(), At: place,
 				Msg: fmt.Sprintf("%s %s: ", d.Name, p.Name) + fmt.Sprintf(format, a...),
 			})
 		}

@@ -22,6 +22,10 @@ import (
 // target needs. An object with this prefix is ours.
 const Prefix = "fctl"
 
+// NeedsAdoption is the rule of findings that stand only while nothing is adopted: whether they do is known when the
+// device is planned.
+const NeedsAdoption = "needs-adoption"
+
 // Key names one setting. Object is the smallest thing that the device writes as one, spelled as the device spells
 // it; Field is a part of it. Field "" is the object itself: that it exists, or its only value.
 //

@@ -165,7 +165,7 @@ func TestSonicTwoValues(t *testing.T) {
 		c.edit(&p)
 		d.Ports[1].Policy = d.Intern(p)
 		_, l := sonicRender(d, Facts{})
-		if len(l) != 1 || !strings.Contains(l[0].Msg, c.want) || l[0].Rule != "two-values" {
+		if len(l) != 1 || !strings.Contains(l[0].Msg, c.want) || l[0].Rule != "one-value" {
 			t.Errorf("%s: got %v, want one finding with %q", c.name, l, c.want)
 		}
 	}

@@ -59,7 +59,7 @@ func (b *sonicBuilder) put(p *intent.Port, table, row, field, value string, orig
 			related = []diag.Related{{Pos: pos, Msg: "the other value"}}
 		}
 		b.findings.Add(diag.Finding{
-			Rule: "two-values", Severity: diag.Error, Pos: now.from.At(), At: b.d.Name + ":" + p.Name,
+			Rule: "one-value", Severity: diag.Error, Pos: now.from.At(), At: b.d.Name + ":" + p.Name,
 			Msg: fmt.Sprintf("port %s asks for %s of %s in %s %s, port %s for %s; %s has one for both",
 				p.Name, value, field, table, row, old.port.Name, old.value, b.d.Name),
 			Hint: "give both ports the same value, or put the override where each port has its own", Related: related,

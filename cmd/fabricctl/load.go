@@ -64,6 +64,9 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 		}
 		_, found := d.Render(dev, render.Facts{})
 		for _, f := range found {
+			if f.Rule == render.NeedsAdoption {
+				f.Severity = diag.Warning // the plan decides it
+			}
 			k := same{f.Rule, f.Msg, f.Pos}
 			at, again := first[k]
 			switch {
@@ -91,7 +94,7 @@ func (a *app) mustLoad() (loaded, error) {
 	shown := slices.DeleteFunc(slices.Clone(m.findings), func(f diag.Finding) bool {
 		return f.Severity == diag.Info || f.Ack != "" && !m.findings.HasErrors()
 	})
-	a.printFindings(a.sys.err, shown)
+	printFindings(a.sys.err, shown)
 	if m.findings.HasErrors() {
 		return m, fail(exitError, "", "the model has %s; nothing was done", count(m.findings.Count(diag.Error), "error"))
 	}
@@ -144,7 +147,7 @@ func (a *app) printValidation(layers []string, l diag.List, json bool) error {
 		}
 		return done(code)
 	}
-	a.printFindings(a.sys.out, l)
+	printFindings(a.sys.out, l)
 	summary := "no errors"
 	if n := l.Count(diag.Error); n > 0 {
 		summary = count(n, "error")
