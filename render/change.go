@@ -224,8 +224,8 @@ func same(d *Dialect, f Facts, k Key, a, b *string) bool {
 // and everything in the whole live configuration that points at it is a key we own. The mapping is injective unless
 // the wanted objects are equal. What stands in the way of adoption is said as info findings.
 //
-// A binding may be owned only as long as nothing is adopted (EOS, when the model owns a part of what a profile
-// carries). Such a one must already be there.
+// Where the model owns only a part of what it wants of an object, every wanted binding must be there already: a new
+// one would bring the rest.
 func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.List) {
 	own := d.Owns(dev, f)
 	want, _ := d.Render(dev, f)
@@ -287,15 +287,17 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 	}
 	f.Names = names
 	adopted := d.Owns(dev, f)
+	inside, _ := d.Render(dev, f)
 	for _, w := range want {
 		refs := d.Refs(w.Key, w.Value)
-		if !own(w.Key) || adopted(w.Key) || len(refs) != 1 || names[refs[0]] == "" {
+		if !own(w.Key) || len(refs) != 1 || names[refs[0]] == "" || partOf(w.Key, refs[0]) {
 			continue
 		}
-		y := refs[0]
-		if now, _ := live.Find(w.Key); !slices.Equal(d.Refs(w.Key, now), []Key{{y.Scope, names[y], ""}}) {
-			say("%s stays as it is: %s does not name it, and the model does not own enough to change that", Key{y.Scope, names[y], ""}, w.Key)
-			delete(names, y)
+		x := Key{refs[0].Scope, names[refs[0]], ""}
+		partly := slices.ContainsFunc(inside, func(s Setting) bool { return partOf(s.Key, x) && !adopted(s.Key) })
+		if now, _ := live.Find(w.Key); partly && !slices.Equal(d.Refs(w.Key, now), []Key{x}) {
+			say("%s stays as it is: the model owns a part of it, and naming it in %s would bring the rest", x, w.Key)
+			delete(names, refs[0])
 		}
 	}
 	return names, l.Sort()

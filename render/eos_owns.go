@@ -15,15 +15,12 @@ import (
 //   - The maps and watchdog timers are one for the whole device, also for ports that the model does not know. They
 //     are owned when every port of the device that counts has the area own: code points that the model maps,
 //     traffic classes that it names, and the timers if it has a watchdog. Render refuses ports that disagree.
-//   - The binding, unless only a part of the areas is owned and the profile is adopted: then ports that bind it stay
-//     bound, and no other port is bound to it.
 //
 // Lines of other kinds are never owned.
 type eosOwned struct {
 	fabric   string
 	queue    string // "uc-tx-queue"
 	iface    map[string]intent.Areas
-	binds    map[string]bool         // interfaces whose binding is owned
 	adopted  map[string]intent.Areas // by mode line of the profile
 	device   intent.Areas
 	profiles bool // some port is bound by us
@@ -36,7 +33,7 @@ type eosOwned struct {
 }
 
 func eosOwns(d intent.Device, f Facts) func(Key) bool {
-	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, binds: map[string]bool{}, adopted: map[string]intent.Areas{}}
+	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, adopted: map[string]intent.Areas{}}
 	for i, name := range d.Classes {
 		o.class[i] = name != ""
 	}
@@ -69,13 +66,10 @@ func eosCounts(p intent.Port) bool {
 func (o *eosOwned) port(d *intent.Device, f Facts, p *intent.Port) {
 	own := p.Manage.Owned() & intent.SwitchAreas
 	o.iface[eosPort(p.Iface)] = own
-	bundle := intent.AreaSet(eosBundle...)
-	if own&bundle != 0 {
+	if own&intent.AreaSet(eosBundle...) != 0 {
 		o.profiles = true
 	}
-	profile, adopted := eosProfile(d, f, p.Site)
-	o.binds[eosPort(p.Iface)] = own&bundle == bundle || own&bundle != 0 && !adopted
-	if adopted {
+	if profile, adopted := eosProfile(d, f, p.Site); adopted {
 		if old, ok := o.adopted[profile]; ok {
 			own &= old
 		}
@@ -118,7 +112,7 @@ func (o *eosOwned) owns(k Key) bool {
 	}
 	switch {
 	case len(path) == 1 && k.Object == eosBinding:
-		return o.binds[path[0]]
+		return bound && own&intent.AreaSet(eosBundle...) != 0
 	case len(path) == 1 && eosQueue.MatchString(k.Object):
 		n, _ := number(eosQueue, k.Object)
 		return own.Has(intent.AreaScheduler) || own.Has(intent.AreaECN) && o.marking[n]

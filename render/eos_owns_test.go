@@ -174,7 +174,7 @@ func TestEOSPartOwned(t *testing.T) {
 	other.Ports = append(slices.Clone(d.Ports), d.Ports[0])
 	other.Ports[1].Name, other.Ports[1].Iface = "downlink-9", "Ethernet9/1"
 	names, said := Adopt(&eos, other, Facts{}, live)
-	if len(names) > 0 || len(said) != 1 || !strings.Contains(said[0].Msg, "interface Ethernet9/1|service-profile does not name it") {
+	if len(names) > 0 || len(said) != 1 || !strings.Contains(said[0].Msg, "naming it in interface Ethernet9/1|service-profile would bring the rest") {
 		t.Errorf("adopted %v: %v", names, said)
 	}
 }
