@@ -1,0 +1,73 @@
+package diag
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func at(file string, line, col int) Pos { return Pos{file, line, col} }
+
+// The text of a finding is what users read and pipelines grep.
+func TestString(t *testing.T) {
+	f := Finding{
+		Rule: "ecn-order", Severity: Error, Pos: at("fabric.yaml", 42, 11), Msg: "kmin 400KB of class training is above its kmax 350KB on leaf1",
+		Hint: "raise kmax to at least 400KB, or lower kmin to at most 350KB", Related: []Related{{at("site.yaml", 7, 11), "kmax set here"}},
+	}
+	want := `fabric.yaml:42:11: error: ecn-order: kmin 400KB of class training is above its kmax 350KB on leaf1
+    site.yaml:7:11: kmax set here
+    hint: raise kmax to at least 400KB, or lower kmin to at most 350KB`
+	if d := cmp.Diff(want, f.String()); d != "" {
+		t.Error(d)
+	}
+	for f, want := range map[string]Finding{
+		"leaf1:Ethernet0: warning: lift: odd":                         {Rule: "lift", Severity: Warning, At: "leaf1:Ethernet0", Msg: "odd"},
+		"info: x: y":                                                  {Rule: "x", Msg: "y"},
+		"f.yaml: error: load: no such file":                           {Rule: "load", Severity: Error, Pos: Pos{File: "f.yaml"}, Msg: "no such file"},
+		"f.yaml:1:2: warning: a: b\n    acknowledged: meant to be so": {Rule: "a", Severity: Warning, Pos: at("f.yaml", 1, 2), Msg: "b", Ack: "meant to be so"},
+	} {
+		if got := want.String(); got != f {
+			t.Errorf("got %q, want %q", got, f)
+		}
+	}
+}
+
+func TestSortAndCount(t *testing.T) {
+	var l List
+	l.Warningf("b", at("f", 2, 1), "", "later")
+	l.Infof("a", at("f", 1, 9), "", "first")
+	l.Errorf("c", at("f", 2, 1), "", "worse")
+	l.Errorf("c", at("f", 2, 1), "", "worse")
+	l.Add(Finding{Rule: "d", Severity: Warning, At: "leaf1", Msg: "no line"}, Finding{Rule: "e", Severity: Warning, Pos: at("g", 1, 1), Msg: "meant", Ack: "yes"})
+	l = l.Sort()
+	var got []string
+	for _, f := range l {
+		got = append(got, f.Rule)
+	}
+	if d := cmp.Diff([]string{"d", "a", "c", "b", "e"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if l.Count(Warning) != 2 || l.Count(Error) != 1 || l.Count(Info) != 1 || !l.HasErrors() {
+		t.Errorf("%d warnings, %d errors, %d infos", l.Count(Warning), l.Count(Error), l.Count(Info))
+	}
+}
+
+// A plan file carries findings, so their JSON must read back.
+func TestJSON(t *testing.T) {
+	want := List{{Rule: "r", Severity: Warning, Pos: at("f", 3, 4), At: "x", Msg: "m", Hint: "h", Related: []Related{{at("g", 1, 1), "there"}}, Ack: "a"}}
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got List
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if err := json.Unmarshal([]byte(`[{"severity":"fatal"}]`), &got); err == nil {
+		t.Error("an unknown severity was read")
+	}
+}
