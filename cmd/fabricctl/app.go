@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,18 @@ type app struct {
 
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, sys system) int {
+	out, errs := &screen{to: sys.out}, &screen{to: sys.err}
+	sys.out, sys.err = out, errs
+	code := play(ctx, args, sys)
+	if err := cmp.Or(out.err, errs.err); err != nil && code == exitOK {
+		fmt.Fprintf(errs, "error: the output is not whole: %v\n", err)
+		return exitError
+	}
+	return code
+}
+
+// play runs one command whose output goes to screens.
+func play(ctx context.Context, args []string, sys system) int {
 	a := &app{sys: sys, log: slog.New(slog.DiscardHandler)}
 	root := a.root()
 	root.SetArgs(args)
@@ -66,6 +79,9 @@ func (a *app) printError(err error, code int) {
 		return
 	}
 	if code == exitInterrupted {
+		if s, ok := a.sys.err.(*screen); ok && (s.midLine() || s.terminal()) { // a terminal shows ^C on the line
+			fmt.Fprintln(a.sys.err)
+		}
 		fmt.Fprintln(a.sys.err, "interrupted:", oneLine(err.Error()))
 		return
 	}
@@ -146,6 +162,11 @@ func (a *app) setup() error {
 	if !slices.Contains([]string{"auto", "always", "never"}, a.color) {
 		return usage("--color %s: want auto, always or never", a.color)
 	}
+	for _, w := range []io.Writer{a.sys.out, a.sys.err} {
+		if s, ok := w.(*screen); ok {
+			s.color = a.colored(s)
+		}
+	}
 	if a.parallel < 1 {
 		return usage("--parallel %d: want at least 1", a.parallel)
 	}
@@ -183,7 +204,17 @@ func (a *app) state() (string, error) {
 	return filepath.Join(home, ".local", "state", "fabricctl"), nil
 }
 
-// osFS opens any path of the machine, so that layers are named as on the command line.
+// osFS opens any file or directory of the machine, so that layers are named as on the command line. A pipe is refused:
+// who reads one waits for its writer, and can read it once.
 type osFS struct{}
 
-func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
+func (osFS) Open(name string) (fs.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file; save the model to one")}
+	}
+	return os.Open(name)
+}

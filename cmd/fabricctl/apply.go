@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
-	"github.com/fabricctl/fabricctl/render"
 )
 
 type applyFlags struct {
@@ -32,12 +32,15 @@ the journal; after the write it is read back over a new connection, and only the
 live state has moved since the plan is refused, and so is a plan of another model (exit 4). The model is needed with a
 plan file too: it says how to reach the devices.
 
-On a terminal, apply shows the plan and asks, unless --yes is given. A change that makes links flap, or worse, needs
+Without a plan file, apply shows the plan and asks on a terminal, unless --yes is given; elsewhere --yes is needed. A change that makes links flap, or worse, needs
 --allow-disruptive. Platforms that nobody has tried on a real device need --accept-unverified.`,
 		Example: "  fabricctl apply -f pod1/ plan.json\n  fabricctl apply -f pod1/ --yes --allow-disruptive",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("apply wants at most one plan file")
+			}
+			if len(args) == 1 && (len(o.devices) > 0 || o.adopt) {
+				return fail(exitUsage, "give them to plan --out, which made the file", "--device and --adopt are not for a plan file")
 			}
 			return nil
 		},
@@ -89,12 +92,12 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if err := applicable(p, o.opts); err != nil {
 		return err
 	}
-	if len(args) == 0 && p.Changes() && !o.yes {
+	if len(args) == 0 && changing(p) > 0 && !o.yes {
 		if err := a.ask(ctx, p); err != nil {
 			return err
 		}
 	}
-	if p.Changes() {
+	if changing(p) > 0 {
 		fmt.Fprintf(a.sys.err, "journal and lease: %s; operators who do not share it are kept apart only by the check before each write\n", e.StateDir)
 	}
 	r, err := e.Apply(ctx, p, o.opts)
@@ -103,23 +106,18 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 
 // applicable says before anything is touched what apply would refuse, with the flag that allows it.
 func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
-	ports, devices := 0, 0
-	for _, d := range p.Devices {
-		if class, n := d.Worst(); class > render.Hitless && class < render.Refused {
-			ports, devices = ports+n, devices+1
-		}
-	}
+	ports, devices := disruptive(p)
 	if devices > 0 && !o.AllowDisruptive {
 		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
 	}
 	return nil
 }
 
-// ask shows what is at stake and waits for a yes, on a terminal only.
+// ask shows what is at stake and waits for a yes. Where nobody can be asked, silence is not a yes.
 func (a *app) ask(ctx context.Context, p *rollout.Plan) error {
 	in, ok := a.sys.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return nil
+		return fail(exitUsage, "give a plan file, or --yes", "nothing was written: there is no terminal to ask on")
 	}
 	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", count(p.Ops().Total(), "change"), count(changing(p), "device"))
 	answer := make(chan string, 1)
@@ -147,8 +145,12 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 		}
 		e := &exitErr{code: code, err: err}
 		var refused *rollout.RefusedError
-		if errors.As(err, &refused) && refused.Hint != "" {
+		var file *fs.PathError
+		switch {
+		case errors.As(err, &refused) && refused.Hint != "":
 			e.err, e.hint = errors.New(refused.Reason), refused.Hint
+		case errors.As(err, &file): // a journal or a lease that cannot be kept
+			e.err, e.hint = fmt.Errorf("nothing was written to any device: %w", err), "name another directory with --state-dir"
 		}
 		return e
 	}
@@ -157,7 +159,7 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 			return err
 		}
 	} else {
-		a.printRun(a.sys.out, r)
+		a.printRun(a.sys.out, r, true)
 	}
 	return done(rollout.ExitCode(r, nil))
 }

@@ -25,6 +25,9 @@ you would: validate, plan, apply, plan again, then a change by hand and how drif
 happens on loopback and in a temporary directory, which is removed at the end.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := a.wants("text"); err != nil {
+				return err
+			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
 			return a.runDemo(ctx)
@@ -36,7 +39,6 @@ happens on loopback and in a temporary directory, which is removed at the end.`,
 type demo struct {
 	app *app
 	dir string
-	on  bool
 }
 
 func (a *app) runDemo(ctx context.Context) (err error) {
@@ -46,7 +48,7 @@ func (a *app) runDemo(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &demo{app: a, dir: dir, on: a.colored(a.sys.out)}
+	d := &demo{app: a, dir: dir}
 	layers, err := d.files()
 	if err != nil {
 		return err
@@ -140,12 +142,12 @@ func (d *demo) play(ctx context.Context, l *lab.Lab) error {
 }
 
 func (d *demo) say(format string, args ...any) {
-	fmt.Fprintf(d.app.sys.out, "\n%s\n", paint(d.on, cyan, "# "+fmt.Sprintf(format, args...)))
+	fmt.Fprintf(d.app.sys.out, "\n%s\n", paint(cyan, "# "+fmt.Sprintf(format, args...)))
 }
 
 // run plays one command, and makes an unexpected exit code an error.
 func (d *demo) run(ctx context.Context, want int, args ...string) error {
-	fmt.Fprintf(d.app.sys.out, "%s\n", paint(d.on, bold, "$ fabricctl "+strings.Join(args, " ")))
+	fmt.Fprintf(d.app.sys.out, "%s\n", paint(bold, "$ fabricctl "+strings.Join(args, " ")))
 	real := make([]string, 0, len(args)+4)
 	for _, s := range args {
 		if strings.HasSuffix(s, ".yaml") || strings.HasSuffix(s, ".json") {
@@ -153,16 +155,15 @@ func (d *demo) run(ctx context.Context, want int, args ...string) error {
 		}
 		real = append(real, s)
 	}
-	color := "never"
-	if d.on {
-		color = "always"
-	}
-	real = append(real, "--state-dir", filepath.Join(d.dir, "state"), "--color", color)
+	real = append(real, "--state-dir", filepath.Join(d.dir, "state"))
 	sys := d.app.sys
 	sys.out, sys.err = d.relative(sys.out), d.relative(sys.err)
-	code := run(ctx, real, sys)
+	code := play(ctx, real, sys)
 	if ctx.Err() != nil {
 		return interrupted(ctx, fmt.Errorf("the demo: %w", context.Cause(ctx)))
+	}
+	if out, ok := d.app.sys.out.(*screen); ok && out.left() {
+		return done(exitError) // nobody watches
 	}
 	if code != want {
 		return fail(exitError, "", "the demo stops: %s ended with %d, not %d", args[0], code, want)

@@ -51,7 +51,7 @@ func TestExamplesAreValid(t *testing.T) {
 					}
 				}
 			}
-			b.must(t, exitOK, "apply", "--allow-disruptive")
+			b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 			b.must(t, exitOK, "plan", "--detailed-exitcode")
 			for name := range bare {
 				if err := yang.Check(t, b.lab.Box(name).(*sonic.Switch).Config().JSON()); err != nil {

@@ -19,6 +19,7 @@ type explainJSON struct {
 	Platform string        `json:"platform"`
 	Role     string        `json:"role"`
 	State    string        `json:"state"`
+	Unused   *int          `json:"unused_priority,omitempty"` // asked for, and no class of the model has it
 	Ports    []explainPort `json:"ports"`
 	Later    []explainLeaf `json:"not_rendered_yet,omitempty"` // of the classes in question
 }
@@ -131,6 +132,9 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 		Schema: "fabricctl/explain/v1", Device: dev.Name, Platform: dev.Platform, Role: dev.Role, State: dev.State.String(),
 		Ports: []explainPort{},
 	}
+	if priority >= 0 && dev.Classes[priority] == "" {
+		r.Unused = &priority
+	}
 	for i := range ports {
 		p := &ports[i]
 		e := explainPort{
@@ -143,8 +147,9 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 		if p.Cable > 0 {
 			e.Cable = p.Cable.String()
 		}
+		owned := p.Manage.Owned() & dev.PolicyOf(p).Known
 		for area := range intent.NumAreas {
-			if p.Manage.Owned().Has(area) {
+			if owned.Has(area) {
 				e.Manage = append(e.Manage, area.String())
 			}
 		}
@@ -197,6 +202,9 @@ func (o *originJSON) String() string {
 
 func printExplain(w io.Writer, r explainJSON) {
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", r.Device, r.Role, r.Platform, r.State)
+	if r.Unused != nil {
+		fmt.Fprintf(w, "no class of the model uses priority %d: what the device does with it is left as it is\n", *r.Unused)
+	}
 	for _, p := range r.Ports {
 		fmt.Fprintf(w, "\n%s:%s", r.Device, p.Port)
 		if p.Iface != "" {
@@ -213,7 +221,7 @@ func printExplain(w io.Writer, r explainJSON) {
 		}
 		fmt.Fprintf(w, "  %-24s %s\n", "owned", owned)
 		for _, v := range p.Values {
-			fmt.Fprintln(w, strings.TrimRight("  "+pad(v.Label, 25)+pad(v.Text, 29)+v.Origin.String(), " "))
+			fmt.Fprintln(w, strings.TrimRight("  "+pad(v.Label, 25)+pad(v.Text, 24)+v.Origin.String(), " "))
 		}
 	}
 	if len(r.Later) > 0 {

@@ -54,10 +54,10 @@ func takeOver(t *testing.T, before sonic.DB, ports []string) {
 
 	plan := b.must(t, exitOK, "plan", "--adopt", "--details")
 	t.Logf("%s", regexp.MustCompile(`(?m)^    [+~-] .*\n`).ReplaceAllString(plan.out, ""))
-	b.must(t, exitOK, "apply", "--adopt", "--allow-disruptive", "--accept-unverified")
+	b.must(t, exitOK, "apply", "--yes", "--adopt", "--allow-disruptive", "--accept-unverified")
 	sets := s.Stats().Sets
 	b.must(t, exitOK, "plan", "--adopt", "--detailed-exitcode")
-	b.must(t, exitOK, "apply", "--adopt", "--allow-disruptive", "--accept-unverified")
+	b.must(t, exitOK, "apply", "--yes", "--adopt", "--allow-disruptive", "--accept-unverified")
 	if now := s.Stats().Sets; now != sets {
 		t.Errorf("the second apply sent %d Sets", now-sets)
 	}

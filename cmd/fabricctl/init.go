@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -96,7 +97,16 @@ The directory's last element is the fabric's name. Files that exist are never ov
 	return c
 }
 
+type initJSON struct {
+	Schema string   `json:"schema"`
+	Files  []string `json:"files"`
+}
+
 func (a *app) runInit(dir string, o initOptions) error {
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -119,6 +129,7 @@ func (a *app) runInit(dir string, o initOptions) error {
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return err
 	}
+	var written []string
 	for _, f := range []struct{ name, text string }{
 		{"fabric.yaml", fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform)},
 		{"inventory.yaml", inventoryTemplate},
@@ -126,7 +137,14 @@ func (a *app) runInit(dir string, o initOptions) error {
 		if err := writeNew(filepath.Join(abs, f.name), f.text); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.sys.out, filepath.Join(dir, f.name))
+		written = append(written, filepath.Join(dir, f.name))
+	}
+	if json {
+		if err := a.printJSON(initJSON{"fabricctl/init/v1", written}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(a.sys.out, strings.Join(written, "\n"))
 	}
 	fmt.Fprintf(a.sys.err, "next: fabricctl validate %[1]s/fabric.yaml %[1]s/inventory.yaml\n", dir)
 	return nil

@@ -22,7 +22,7 @@ func TestKill(t *testing.T) {
 	program := asProgram(t)
 	want := newUsedBench(t, trio)
 	old := want.config(t)
-	want.must(t, exitOK, "apply", "--allow-disruptive")
+	want.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 	wanted := want.config(t)
 
 	hit := map[string]int{}
@@ -59,7 +59,7 @@ func TestKillUndo(t *testing.T) {
 	for n := 1; ; n++ {
 		b := newUsedBench(t, trio)
 		old := b.config(t)
-		b.must(t, exitOK, "apply", "--allow-disruptive")
+		b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 		point, died := b.until(t, program, n, "runs", "rollback", b.run(t))
 		if !died {
 			t.Logf("%d points", n-1)
@@ -139,7 +139,7 @@ var killedAt = regexp.MustCompile(`(?m)^killed at point \d+, (\S+)$`)
 
 func (b *bench) applyUntil(t *testing.T, program string, n int) (point string, died bool) {
 	t.Helper()
-	return b.until(t, program, n, "apply", "--allow-disruptive", "--parallel", "1")
+	return b.until(t, program, n, "apply", "--yes", "--allow-disruptive", "--parallel", "1")
 }
 
 // until runs the program and kills it at its n-th point.

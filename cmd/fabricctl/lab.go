@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,18 +28,30 @@ with the user and password in DIR. Counters are absent: nothing is simulated yet
 		Example: "  fabricctl lab up -f examples/small --out /tmp/lab &\n  fabricctl plan -f examples/small -f /tmp/lab/inventory.yaml",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				return fail(exitUsage, "for example: --out lab", "lab up needs a directory for the inventory")
+			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
-			return a.runLabUp(ctx, out)
+			return a.runLabUp(ctx, out, json)
 		},
 	}
 	up.Flags().StringVar(&out, "out", "", "directory for inventory.yaml and the credentials")
-	_ = up.MarkFlagRequired("out") // fails only for a flag that does not exist
 	c.AddCommand(up)
 	return c
 }
 
-func (a *app) runLabUp(ctx context.Context, dir string) error {
+type labJSON struct {
+	Schema    string `json:"schema"`
+	Inventory string `json:"inventory"`
+	Devices   int    `json:"devices"`
+}
+
+func (a *app) runLabUp(ctx context.Context, dir string, json bool) error {
 	m, err := a.mustLoad()
 	if err != nil {
 		return err
@@ -47,7 +60,14 @@ func (a *app) runLabUp(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.sys.out, l.Inventory)
+	if json {
+		err = a.printJSON(labJSON{"fabricctl/lab/v1", l.Inventory, len(m.net.Devices)})
+	} else {
+		_, err = fmt.Fprintln(a.sys.out, l.Inventory)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	fmt.Fprintf(a.sys.err, "%s up; end with Ctrl-C\n", count(len(m.net.Devices), "emulated device"))
 	<-ctx.Done()
 	return l.Close()

@@ -19,9 +19,9 @@ import (
 // TestSecondApplySendsNothing counts what reaches the devices.
 func TestSecondApplySendsNothing(t *testing.T) {
 	b := newBench(t, trio)
-	b.must(t, exitOK, "apply", "--allow-disruptive")
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 	before, held := b.writes(), b.config(t)
-	b.must(t, exitOK, "apply", "--allow-disruptive")
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 	if n := b.writes() - before; n != 0 {
 		t.Errorf("the second apply wrote %d times", n)
 	}
@@ -33,7 +33,7 @@ func TestSecondApplySendsNothing(t *testing.T) {
 // TestDriftIsStable reads unchanged devices a hundred times.
 func TestDriftIsStable(t *testing.T) {
 	b := newBench(t, trio)
-	b.must(t, exitOK, "apply", "--allow-disruptive")
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 	b.lab.Box("spine1").(*sonic.Switch).Edit(func(db sonic.DB) { db.Set("PORT", "Ethernet0", "mtu", "1500") })
 	first := b.must(t, exitChanges, "drift", "--details").out
 	for range 99 {
@@ -52,12 +52,12 @@ func TestLowerMTU(t *testing.T) {
 	order := func(r result) string {
 		return strings.Join(regexp.MustCompile(`(?m)^\w+: applied$`).FindAllString(r.err, -1), " ")
 	}
-	up := order(b.must(t, exitOK, "apply", "--allow-disruptive"))
+	up := order(b.must(t, exitOK, "apply", "--yes", "--allow-disruptive"))
 	if !strings.HasSuffix(up, "host1: applied") {
 		t.Errorf("raising: %s", up)
 	}
 	b.write(t, "fabric.yaml", strings.Replace(trio, "{fabric: 9214B, host: 9000B}", "{fabric: 4500B, host: 4200B}", 1))
-	down := order(b.must(t, exitOK, "apply", "--allow-disruptive"))
+	down := order(b.must(t, exitOK, "apply", "--yes", "--allow-disruptive"))
 	if !strings.HasPrefix(down, "host1: applied") || !strings.Contains(down, "leaf1: applied") {
 		t.Errorf("lowering: %s", down)
 	}
@@ -80,7 +80,7 @@ func TestInterrupt(t *testing.T) {
 			}
 		},
 	})
-	c := exec.Command(program, b.args("apply", "--allow-disruptive")...)
+	c := exec.Command(program, b.args("apply", "--yes", "--allow-disruptive")...)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {
@@ -104,7 +104,7 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 	leaf.SetFaults(eos.Faults{})
-	b.must(t, exitOK, "apply", "--allow-disruptive") // and nothing is in the way
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive") // and nothing is in the way
 }
 
 // TestReplacedDevice: another box at the same address is not written, and no host is brought to rely on it.
@@ -115,7 +115,7 @@ func TestReplacedDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.write(t, "lab/inventory.yaml", strings.Replace(string(text), `serial: "LAB-LEAF1"`, `serial: "MT2214X00123"`, 1))
-	r := b.must(t, exitPartly, "apply", "--allow-disruptive")
+	r := b.must(t, exitPartly, "apply", "--yes", "--allow-disruptive")
 	if !strings.Contains(r.out+r.err, `serial number "LAB-LEAF1"`) || b.lab.Box("leaf1").(*eos.Switch).Counters().ConfigLines != 0 {
 		t.Errorf("%s", r)
 	}
@@ -127,7 +127,7 @@ func TestDeadDevice(t *testing.T) {
 	if err := b.lab.Box("leaf1").Close(); err != nil {
 		t.Fatal(err)
 	}
-	r := b.must(t, exitPartly, "apply", "--allow-disruptive")
+	r := b.must(t, exitPartly, "apply", "--yes", "--allow-disruptive")
 	for _, want := range []string{`(?m)^spine1 +applied$`, `(?m)^leaf1 +unchanged \(failed\): .*connection refused`, `(?m)^host1 +unchanged \(not-started\)`} {
 		if !regexp.MustCompile(want).MatchString(r.out) {
 			t.Errorf("no %s in %s", want, r)

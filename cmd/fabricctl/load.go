@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -147,13 +148,38 @@ func (a *app) printValidation(layers []string, l diag.List, json bool) error {
 		}
 		return done(code)
 	}
-	printFindings(a.sys.out, l)
+	printFindings(a.sys.out, folded(l))
 	summary := "no errors"
 	if n := l.Count(diag.Error); n > 0 {
 		summary = count(n, "error")
 	}
 	fmt.Fprintf(a.sys.err, "%s, %s, %s\n", summary, count(l.Count(diag.Warning), "warning"), count(l.Count(diag.Info), "info"))
 	return done(code)
+}
+
+// folded is l with the findings about what is not rendered yet in one, at the first one's place.
+func folded(l diag.List) diag.List {
+	const rule, rest = "not-rendered-yet", " is read and checked, but nothing is rendered from it yet"
+	var out diag.List
+	var paths []string
+	at := -1
+	for _, f := range l {
+		path, places, ok := strings.Cut(f.Msg, rest)
+		if f.Rule != rule || !ok || f.Ack != "" {
+			out = append(out, f)
+			continue
+		}
+		if at < 0 {
+			at = len(out)
+			out = append(out, f)
+		}
+		paths = append(paths, path+places)
+	}
+	if len(paths) > 1 {
+		out[at].Msg = "read and checked, but nothing is rendered from it yet: " + strings.Join(paths, ", ")
+		out[at].Related = nil
+	}
+	return out
 }
 
 type rulesJSON struct {

@@ -15,6 +15,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)                            // a second signal ends the program at once
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that leaves is seen as an error of the write
 	os.Exit(run(ctx, os.Args[1:], system{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, exit: os.Exit,
 	}))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,8 +34,8 @@ func (a *app) newPlan() *cobra.Command {
 		Long: `Read every device, keep what the model owns, and show the difference: what changes in behaviour with the model line
 that asks for it, how many settings that is, and what it does to traffic. Nothing is written to any device.
 
-Exit 0 when the plan was made, 1 when a device could not be read, and with --detailed-exitcode 2 when there are
-changes.`,
+Exit 0 when the plan was made, 1 when a device could not be read, 4 when a device must not be written although it
+would have to change, and with --detailed-exitcode 2 when there are changes.`,
 		Example: "  fabricctl plan -f fabric.yaml -f inventory.yaml\n  fabricctl plan -f pod1/ --out plan.json --detailed-exitcode",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -53,20 +54,7 @@ changes.`,
 					return err
 				}
 			}
-			if json {
-				err = a.printJSON(p)
-			} else {
-				err = a.printPlan(a.sys.out, p, o.details)
-			}
-			switch {
-			case err != nil:
-				return err
-			case p.Failed():
-				return done(exitError)
-			case detailed && p.Changes():
-				return done(exitChanges)
-			}
-			return nil
+			return a.show(p, json, o.details, detailed)
 		},
 	}
 	o.register(c)
@@ -81,7 +69,7 @@ func (a *app) newDrift() *cobra.Command {
 		Use:   "drift",
 		Short: "Exit 2 when a device no longer holds what the model owns",
 		Long: `Read every device and compare what the model owns with it, as plan does. Exit 0 when nothing differs, 2 when
-something does, 1 when a device could not be read. Nothing is written.`,
+something does, 1 when a device could not be read, 4 when one must not be written. Nothing is written.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := a.limit(c.Context())
@@ -94,24 +82,32 @@ something does, 1 when a device could not be read. Nothing is written.`,
 			if err != nil {
 				return err
 			}
-			if json {
-				err = a.printJSON(p)
-			} else {
-				err = a.printPlan(a.sys.out, p, o.details)
-			}
-			switch {
-			case err != nil:
-				return err
-			case p.Failed():
-				return done(exitError)
-			case p.Changes():
-				return done(exitChanges)
-			}
-			return nil
+			return a.show(p, json, o.details, true)
 		},
 	}
 	o.register(c)
 	return c
+}
+
+// show prints a plan and ends with its exit code: the worst thing first.
+func (a *app) show(p *rollout.Plan, json, details, detailed bool) error {
+	var err error
+	if json {
+		err = a.printJSON(p)
+	} else {
+		err = a.printPlan(a.sys.out, p, details)
+	}
+	switch {
+	case err != nil:
+		return err
+	case p.Failed():
+		return done(exitError)
+	case p.Refused():
+		return done(exitRefused)
+	case detailed && p.Changes():
+		return done(exitChanges)
+	}
+	return nil
 }
 
 // plan loads the model and plans it against the devices.
@@ -132,6 +128,13 @@ func (a *app) planFor(ctx context.Context, m loaded, o planFlags) (*rollout.Plan
 	if err != nil {
 		return nil, err
 	}
+	reading := 0
+	for _, d := range net.Devices {
+		if d.State != intent.Planned && d.State != intent.Absent {
+			reading++
+		}
+	}
+	fmt.Fprintf(a.sys.err, "reading %s\n", count(reading, "device"))
 	p, err := e.Plan(ctx, net, rollout.PlanOptions{
 		Model: m.fabric.Digest(), Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
 	})

@@ -4,65 +4,168 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
 
 // printPlan writes a plan for people. Devices whose text is the same but for the name are shown once.
 func (a *app) printPlan(w io.Writer, p *rollout.Plan, details bool) error {
-	on := a.colored(w)
+	type same struct {
+		text  string // of one of them, whole
+		names []string
+	}
 	var order []string
-	names := map[string][]string{}
+	groups := map[string]*same{}
 	for _, d := range p.Devices {
-		text := deviceText(d, details, on)
-		if names[text] == nil {
-			order = append(order, text)
+		text := deviceText(d, details)
+		key := text
+		if d.Error != "" {
+			key = addressRE.ReplaceAllString(text, "")
 		}
-		names[text] = append(names[text], d.Name)
+		if groups[key] == nil {
+			order = append(order, key)
+			groups[key] = &same{text: text}
+		}
+		groups[key].names = append(groups[key].names, d.Name)
 	}
-	for _, text := range order {
-		fmt.Fprintln(w, paint(on, bold, strings.Join(names[text], ", "))+text)
+	for _, key := range order {
+		g := groups[key]
+		if len(g.names) == 1 {
+			key = g.text
+		}
+		n := ""
+		if len(g.names) > most {
+			n = count(len(g.names), "device") + ", "
+		}
+		fmt.Fprintf(w, "%s (%s%s\n", paint(bold, nameList(g.names)), n, key)
 	}
-	a.printFindings(w, p.Finds)
-	ops := p.Ops()
-	if ops.Total() == 0 {
+	printFindings(w, p.Finds)
+	return printSummary(w, p)
+}
+
+// addressRE is the address in an error, which differs between devices that fail in the same way.
+var addressRE = regexp.MustCompile(` (\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%]+\]|[-.\w]*\w):\d+\b`)
+
+// printSummary ends a plan: what changes, what apply will ask for, and what is not part of it.
+func printSummary(w io.Writer, p *rollout.Plan) error {
+	var ops rollout.Ops // of what will be written
+	failed, refused := 0, 0
+	for _, d := range p.Devices {
 		switch {
-		case p.Failed():
-			fmt.Fprintln(w, "not every device could be read")
+		case d.Error != "":
+			failed++
+		case d.Blocked:
+			refused++
 		default:
-			fmt.Fprintln(w, paint(on, green, "no changes: the devices hold what the model owns"))
+			ops.Add, ops.Set, ops.Remove = ops.Add+d.Ops.Add, ops.Set+d.Ops.Set, ops.Remove+d.Ops.Remove
 		}
-		return nil
 	}
-	_, err := fmt.Fprintf(w, "plan: %s (%d to add, %d to set, %d to remove) on %s\n",
-		count(ops.Total(), "setting"), ops.Add, ops.Set, ops.Remove, count(changing(p), "device"))
+	var err error
+	line := func(format string, args ...any) {
+		_, e := fmt.Fprintf(w, format+"\n", args...)
+		err = cmp.Or(err, e)
+	}
+	switch {
+	case ops.Total() > 0:
+		line("plan: %s (%d to add, %d to set, %d to remove) on %s",
+			count(ops.Total(), "setting"), ops.Add, ops.Set, ops.Remove, count(changing(p), "device"))
+	case failed > 0 || refused > 0:
+		line("plan: no changes on the other devices")
+	default:
+		line("%s", paint(green, "no changes: the devices hold what the model owns"))
+	}
+	if ports, devices := disruptive(p); devices > 0 {
+		line("apply needs --allow-disruptive: %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
+	}
+	if untried := unverified(p); len(untried) > 0 {
+		line("apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(untried, ", "))
+	}
+	if values, devices := observed(p); values > 0 {
+		verb := "differ"
+		if values == 1 {
+			verb = "differs"
+		}
+		line("observed: %s %s on %s", count(values, "value"), verb, count(devices, "device"))
+	}
+	if refused > 0 {
+		line("%s", paint(red, "refused: "+count(refused, "device")+" must not be written, as said above"))
+	}
+	if failed > 0 {
+		line("%s", paint(red, count(failed, "device")+" could not be read"))
+	}
 	return err
+}
+
+// disruptive counts the ports that would flap, or worse, and their devices.
+func disruptive(p *rollout.Plan) (ports, devices int) {
+	for _, d := range p.Devices {
+		if class, n := d.Worst(); len(d.Steps) > 0 && class > render.Hitless && class < render.Refused {
+			ports, devices = ports+n, devices+1
+		}
+	}
+	return ports, devices
+}
+
+// unverified are the platforms to be written that nobody has tried on a real device.
+func unverified(p *rollout.Plan) []string {
+	var names []string
+	for _, d := range p.Devices {
+		if len(d.Steps) > 0 && !d.Verified && !p.Lab && !slices.Contains(names, d.Platform) {
+			names = append(names, d.Platform)
+		}
+	}
+	return names
+}
+
+// observed counts the values on ports that differ from the model and that nobody writes, and their devices.
+func observed(p *rollout.Plan) (values, devices int) {
+	for _, d := range p.Devices {
+		if len(d.Observed) > 0 {
+			devices++
+		}
+		for _, c := range d.Observed {
+			values += len(c.Changes) * max(1, len(c.Ports))
+		}
+	}
+	return values, devices
 }
 
 func changing(p *rollout.Plan) int {
 	n := 0
 	for _, d := range p.Devices {
-		if d.Ops.Total() > 0 {
+		if len(d.Steps) > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// deviceText is what a plan says about one device, without its name.
-func deviceText(d rollout.DevicePlan, details, on bool) string {
+// deviceText is what a plan says about one device, from its platform on.
+func deviceText(d rollout.DevicePlan, details bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
-	fmt.Fprintf(&b, " (%s)", d.Platform)
+	behaviour := func(cs []rollout.Behaviour, indent string) {
+		for _, c := range cs {
+			line("%s%s", indent, portList(c.Ports))
+			for _, v := range c.Changes {
+				line("  %s%s", indent, strings.TrimRight(pad(v.Label, 30-len(indent))+pad(v.Before+" → "+v.After, 30)+v.From.String(), " "))
+			}
+		}
+	}
+	b.WriteString(d.Platform + ")")
 	switch {
 	case d.Error != "":
-		b.WriteString(paint(on, red, ": failed: ") + oneLine(d.Error))
+		b.WriteString(": " + paint(red, "failed: ") + oneLine(nameless(d.Error, d.Name)))
 	case d.Blocked:
-		b.WriteString(": " + paint(on, red, "refused, nothing will be written"))
+		b.WriteString(": " + paint(red, "refused, nothing will be written"))
 	case d.Mode != rollout.Write:
 		b.WriteString(": " + string(d.Mode))
 		if d.Reason != "" {
@@ -73,12 +176,7 @@ func deviceText(d rollout.DevicePlan, details, on bool) string {
 	default:
 		fmt.Fprintf(&b, ": %s in %s", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
 	}
-	for _, c := range d.Behaviour {
-		line("%s", portList(c.Ports))
-		for _, v := range c.Changes {
-			line("  %s", strings.TrimRight(pad(v.Label, 26)+pad(v.Before+" → "+v.After, 34)+v.From.String(), " "))
-		}
-	}
+	behaviour(d.Behaviour, "")
 	if details {
 		for _, s := range d.Steps {
 			line("step: %s", s.Why)
@@ -99,7 +197,7 @@ func deviceText(d rollout.DevicePlan, details, on bool) string {
 		if len(r.Ports) > 0 {
 			ports = " " + portList(r.Ports)
 		}
-		line("%s%s: %s", paint(on, st, r.Class.String()), ports, r.Why)
+		line("%s%s: %s", paint(st, r.Class.String()), ports, r.Why)
 	}
 	if len(d.Steps) > 0 {
 		switch {
@@ -115,6 +213,10 @@ func deviceText(d rollout.DevicePlan, details, on bool) string {
 		for _, n := range d.Facts.Notes {
 			line("note: %s", n)
 		}
+	}
+	if len(d.Observed) > 0 {
+		line("observed, never written:")
+		behaviour(d.Observed, "  ")
 	}
 	for _, f := range d.Findings {
 		if f.Severity > diag.Info || details || f.Rule == "adopt" {
@@ -142,16 +244,49 @@ func from(p diag.Pos) string {
 	return "   " + p.String()
 }
 
-// portList names up to four ports, and counts the others.
+// portList names up to six ports in their natural order, and counts the others.
 func portList(ports []string) string {
-	const most = 6
 	if len(ports) == 0 {
 		return "device"
 	}
-	if len(ports) <= most {
-		return strings.Join(ports, ", ")
+	s := shortList(ports)
+	if len(ports) > most {
+		s += " (" + count(len(ports), "port") + ")"
 	}
-	return fmt.Sprintf("%s, … %s (%d ports)", strings.Join(ports[:most-1], ", "), ports[len(ports)-1], len(ports))
+	return s
+}
+
+// most is how many names are written out.
+const most = 6
+
+// shortList is names in their natural order; of many only the first and the last.
+func shortList(names []string) string {
+	names = slices.SortedFunc(slices.Values(names), intent.CompareNames)
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, … %s", strings.Join(names[:most-1], ", "), names[len(names)-1])
+}
+
+// nameList is shortList for devices. Many that are numbered without a gap are written as first-last.
+func nameList(names []string) string {
+	if len(names) <= most {
+		return shortList(names)
+	}
+	names = slices.SortedFunc(slices.Values(names), intent.CompareNames)
+	stem := strings.TrimRight(names[0], "0123456789")
+	first, err := strconv.Atoi(names[0][len(stem):])
+	for i, n := range names {
+		if err != nil || n != stem+strconv.Itoa(first+i) {
+			return shortList(names)
+		}
+	}
+	return names[0] + "-" + names[len(names)-1]
+}
+
+// nameless is an error without the device's name, which stands before it already.
+func nameless(msg, device string) string {
+	return strings.TrimPrefix(strings.ReplaceAll(msg, ": "+device+": ", ": "), device+": ")
 }
 
 func changeText(c render.Change) string {

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 )
@@ -21,52 +19,29 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// colored reports whether to colour what goes to w.
-func (a *app) colored(w io.Writer) bool {
+// colored reports whether what goes to s may be coloured.
+func (a *app) colored(s *screen) bool {
 	switch a.color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	f, ok := w.(*os.File)
-	return ok && a.sys.env("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
-}
-
-type style string
-
-const (
-	bold   style = "1"
-	red    style = "31"
-	green  style = "32"
-	yellow style = "33"
-	cyan   style = "36"
-)
-
-func paint(on bool, s style, text string) string {
-	if !on {
-		return text
-	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+	return a.sys.env("NO_COLOR") == "" && s.terminal()
 }
 
 // printFindings writes findings in text form.
-func (a *app) printFindings(w io.Writer, l diag.List) {
-	on := a.colored(w)
+func printFindings(w io.Writer, l diag.List) {
 	for _, f := range l {
-		text := f.String()
-		if on {
-			word := f.Severity.String() + ":"
-			st := cyan
-			switch f.Severity {
-			case diag.Error:
-				st = red
-			case diag.Warning:
-				st = yellow
-			}
-			text = strings.Replace(text, word, paint(true, st, word), 1)
+		word := f.Severity.String() + ":"
+		st := cyan
+		switch f.Severity {
+		case diag.Error:
+			st = red
+		case diag.Warning:
+			st = yellow
 		}
-		fmt.Fprintln(w, text)
+		fmt.Fprintln(w, strings.Replace(f.String(), word, paint(st, word), 1))
 	}
 }
 

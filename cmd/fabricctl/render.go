@@ -35,7 +35,11 @@ and what is observed is rendered too. Same input, same bytes.`,
 		Example: "  fabricctl render -f fabric.yaml --device leaf1\n  fabricctl render -f fabric.yaml --out rendered/",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			json, err := a.wants("text", "json")
+			formats := []string{"text", "json"}
+			if out != "" {
+				formats = formats[:1] // the files are the result
+			}
+			json, err := a.wants(formats...)
 			if err != nil {
 				return err
 			}

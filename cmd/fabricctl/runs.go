@@ -22,23 +22,22 @@ type runJSON struct {
 	*rollout.Run
 }
 
-// printRun writes the outcome per device, and what to do when something is left.
-func (a *app) printRun(w io.Writer, r *rollout.Run) {
-	on := a.colored(w)
+// printRun writes the outcome per device, what that comes to, and what to do when something is left. last says that no
+// later attempt on the same run is known.
+func (a *app) printRun(w io.Writer, r *rollout.Run, last bool) {
 	if len(r.Results) == 0 {
-		fmt.Fprintln(w, "nothing to do")
+		fmt.Fprintln(w, "nothing to do: no device is owned")
 		return
 	}
-	left := false
 	for _, x := range r.Results {
 		st := green
 		switch {
 		case x.Outcome == rollout.Unknown || x.Outcome == rollout.NeedsHands:
-			st, left = red, true
+			st = red
 		case x.Cause != rollout.None:
-			st, left = yellow, true
+			st = yellow
 		}
-		fmt.Fprintf(w, "%-16s %s", x.Device, paint(on, st, string(x.Outcome)))
+		fmt.Fprintf(w, "%-16s %s", x.Device, paint(st, string(x.Outcome)))
 		if x.Cause != rollout.None {
 			fmt.Fprintf(w, " (%s)", x.Cause)
 		}
@@ -53,11 +52,56 @@ func (a *app) printRun(w io.Writer, r *rollout.Run) {
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)
 	}
-	if left {
-		fmt.Fprintf(w, "run %s: finish it with \"fabricctl runs resume %s\", or take it back with \"fabricctl runs rollback %s\"\n", r.ID, r.ID, r.ID)
+	if r.ID == "" {
+		fmt.Fprintln(w, "nothing was written")
 		return
 	}
-	fmt.Fprintf(w, "run %s\n", r.ID)
+	fmt.Fprintf(w, "run %s%s\n", r.ID, a.comesTo(r, last))
+}
+
+// comesTo is what is in force after an attempt, and how to go on when only a part is.
+func (a *app) comesTo(r *rollout.Run, last bool) string {
+	inForce, back, left := false, false, false
+	for _, x := range r.Results {
+		sure := x.Outcome != rollout.Unknown && x.Outcome != rollout.NeedsHands
+		inForce = inForce || !sure || x.Outcome == rollout.Applied && x.Steps > 0
+		back = back || x.Outcome == rollout.RolledBack
+		left = left || !sure || x.Cause != rollout.None || r.Kind == rollout.KindRollback && x.Outcome == rollout.Applied
+	}
+	switch {
+	case !inForce && back:
+		return ": all that was written was taken back"
+	case !inForce:
+		return ": nothing was written"
+	case !left || !last:
+		return ""
+	case r.Kind == rollout.KindRollback:
+		return "\nto take the rest back: " + a.again("rollback", r.ID)
+	}
+	return "\nto finish it:    " + a.again("resume", r.ID) + "\nto take it back: " + a.again("rollback", r.ID)
+}
+
+// again is a command on a run as it can be pasted: it reaches the same devices and the same journal.
+func (a *app) again(verb, id string) string {
+	words := []string{"fabricctl", "runs", verb, id}
+	for _, f := range a.fabric {
+		words = append(words, "-f", quote(f))
+	}
+	if len(a.fabric) == 0 {
+		words = append(words, "-f", "MODEL")
+	}
+	if a.stateDir != "" {
+		words = append(words, "--state-dir", quote(a.stateDir))
+	}
+	return strings.Join(words, " ")
+}
+
+// quote is s as one word of a POSIX shell.
+func quote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func (a *app) newRuns() *cobra.Command {
@@ -107,7 +151,11 @@ func (a *app) newRunsList() *cobra.Command {
 				return a.printJSON(runsJSON{"fabricctl/runs/v1", runs})
 			}
 			for _, r := range runs {
-				fmt.Fprintf(a.sys.out, "%s  %-10s  %s  %s  %s\n", r.ID, r.Status, r.Started.Format(time.RFC3339), r.Fabric, outcomes(r))
+				started := "not begun"
+				if !r.Started.IsZero() {
+					started = r.Started.Format(time.RFC3339)
+				}
+				fmt.Fprintf(a.sys.out, "%s  %-10s  %-20s  %s  %s\n", r.ID, r.Status, started, r.Fabric, outcomes(r))
 			}
 			if len(runs) == 0 {
 				fmt.Fprintf(a.sys.err, "no runs in %s\n", dir)
@@ -166,9 +214,9 @@ func (a *app) newRunsShow() *cobra.Command {
 					return err
 				}
 			}
-			for _, r := range h.Attempts {
+			for i, r := range h.Attempts {
 				fmt.Fprintf(a.sys.out, "\n%s by %s, %s\n", r.Kind, r.Owner, r.Started.Format(time.RFC3339))
-				a.printRun(a.sys.out, r)
+				a.printRun(a.sys.out, r, i == len(h.Attempts)-1)
 			}
 			return nil
 		},
@@ -260,6 +308,10 @@ func (a *app) newLock() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
 			if !nameRE.MatchString(args[0]) {
 				return usage("%q is not a fabric's name", args[0])
 			}
@@ -267,12 +319,18 @@ func (a *app) newLock() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if l, err := journal.ReadLease(journal.LeasePath(dir, args[0])); err == nil && (l.Fence == 0 || l.Free != "") {
+				return fail(exitError, "fabricctl lock list shows the leases", "nobody holds a lease of fabric %s in %s", args[0], dir)
+			}
 			was, err := journal.Break(c.Context(), journal.LeasePath(dir, args[0]), journal.Options{})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.sys.out, "%s: broken; it was held by %s for run %s\n", args[0], was.Owner, was.Run)
-			return nil
+			if json {
+				return a.printJSON(locksJSON{"fabricctl/locks/v1", []journal.Lease{was}})
+			}
+			_, err = fmt.Fprintf(a.sys.out, "%s: broken; it was held by %s for run %s\n", args[0], was.Owner, was.Run)
+			return err
 		},
 	}
 	c.AddCommand(list, brk)

@@ -33,10 +33,10 @@ func TestEverySystem(t *testing.T) {
 			b := newUsedBench(t, model)
 			old := b.config(t)
 			b.must(t, exitChanges, "plan", "--detailed-exitcode")
-			r := b.must(t, exitOK, "apply", "--allow-disruptive")
+			r := b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 			b.must(t, exitOK, "plan", "--detailed-exitcode")
 			n := b.writes()
-			b.must(t, exitOK, "apply", "--allow-disruptive")
+			b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 			if now := b.writes(); now != n {
 				t.Errorf("a second apply writes %d times", now-n)
 			}

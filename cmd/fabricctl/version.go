@@ -69,6 +69,9 @@ func (a *app) newCompletion() *cobra.Command {
 		},
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(c *cobra.Command, args []string) error {
+			if _, err := a.wants("text"); err != nil {
+				return err
+			}
 			root := c.Root()
 			switch args[0] {
 			case "bash":

@@ -123,7 +123,7 @@ func queueValues(p *Policy, i int) []Value {
 	}
 	chain := none
 	if p.Known.Has(AreaMaps) && (q.Used || q.Lossless) {
-		chain = fmt.Sprintf("queue %s, priority group %s, paused queue %s", index(p.TCQueue[i]), index(p.TCPG[i]), index(p.PFCQueue[i]))
+		chain = fmt.Sprintf("queue %s, pg %s, pause %s", index(p.TCQueue[i]), index(p.TCPG[i]), index(p.PFCQueue[i]))
 	}
 	return []Value{
 		v("lossless."+n, "pfc", onOff(q.Lossless)),
