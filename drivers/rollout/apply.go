@@ -25,6 +25,9 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	if err := p.Refusal(); err != nil {
+		return nil, err
+	}
 	early, gate := settled(p)
 	ws := p.waves()
 	if len(ws) == 0 {
@@ -60,16 +63,29 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	return a.end(ctx), nil
 }
 
-// settled is the results of devices that the plan already gives up on or leaves alone. gate is set when a switch is
-// among the former: hosts then stay as they are.
+// Refusal is the *RefusedError with which Apply refuses a plan that has blocked devices: a fabric that agrees only in
+// part is not what the model asks for. Nil when there are none.
+func (p *Plan) Refusal() error {
+	var why []string
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Blocked {
+			why = append(why, d.Name+": "+d.blockedBy())
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return &RefusedError{Reason: "nothing was written: the plan refuses " + strings.Join(why, "; "), Hint: "repair that, or plan the other devices alone with --device"}
+}
+
+// settled is the results of devices that the plan could not read or leaves alone. gate is set when a switch is among
+// the former: hosts then stay as they are.
 func settled(p *Plan) (rs []Result, gate error) {
 	for _, d := range p.Devices {
 		r := Result{Device: d.Name, Outcome: Unchanged}
 		switch {
 		case d.Error != "":
 			r.Cause, r.Message = FailedCause, d.Error
-		case d.Blocked:
-			r.Cause, r.Message = Refused, d.blockedBy()
 		case d.Mode == Write && len(d.Steps) == 0:
 		default:
 			continue
@@ -128,9 +144,9 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	return nil
 }
 
-// Resume finishes a run that died, was interrupted, or left devices behind: devices that are as planned are not
-// contacted, the others are taken to the planned state from wherever they stand. Errors and results are as of Apply;
-// errors.Is(err, fs.ErrNotExist) when there is no such run.
+// Resume finishes a run that died, was interrupted, or left devices behind: devices that are as planned by the journal
+// are only read, the others are taken to the planned state from wherever they stand. It is refused when Engine.Model is
+// not the model of the run. Errors and results are as of Apply; errors.Is(err, fs.ErrNotExist) when there is no such run.
 func (e *Engine) Resume(ctx context.Context, id string) (*Run, error) {
 	return e.again(ctx, id, KindResume)
 }
@@ -152,6 +168,13 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if kind == KindRollback {
 		if err := e.later(id, st); err != nil {
 			return nil, err
+		}
+	}
+	moved := e.Model != "" && e.Model != st.head.Plan.Model
+	if moved && kind == KindResume {
+		return nil, &RefusedError{
+			Reason: fmt.Sprintf("run %s was planned for another model: digest %.12s then, %.12s now", id, st.head.Plan.Model, e.Model),
+			Hint:   "restore that model, or roll the run back",
 		}
 	}
 	var work func(context.Context, *session) Result
@@ -176,6 +199,9 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if st.torn != nil {
 		a.run.Notes = append(a.run.Notes, "journal "+id+": "+st.torn.String())
 	}
+	if moved {
+		a.run.Notes = append(a.run.Notes, "the model has changed since the run: what is taken back comes from the journal alone")
+	}
 	a.story = st
 	ws := a.plan.waves()
 	var gate error
@@ -183,12 +209,17 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 		var early []Result
 		early, gate = settled(a.plan)
 		a.run.Results = append(a.run.Results, early...)
-		ws = a.keep(ws, st, func(r Result, known bool) bool { return !(known && r.Outcome == Applied && r.Cause == None) })
+		a.keep = idle(a.plan, func(name string) bool {
+			r, known := st.last[name]
+			return known && r.Outcome == Applied && r.Cause == None
+		})
 		work = func(ctx context.Context, s *session) Result { return s.resume(ctx, st) }
 	} else {
 		slices.Reverse(ws)
-		ws = a.keep(ws, st, func(r Result, known bool) bool {
-			return (st.begun[r.Device] || st.torn != nil) && !(known && (r.Outcome == RolledBack || r.Outcome == Unchanged) && !st.open[r.Device])
+		a.keep = idle(a.plan, func(name string) bool {
+			r, known := st.last[name]
+			back := known && (r.Outcome == RolledBack || r.Outcome == Unchanged) && !st.open[name]
+			return back || !st.begun[name] && st.torn == nil
 		})
 		work = func(ctx context.Context, s *session) Result { return s.rollback(ctx, st) }
 	}
@@ -215,7 +246,7 @@ func (e *Engine) later(id string, st *story) error {
 			continue
 		}
 		for _, x := range h.Attempts[len(h.Attempts)-1].Results {
-			if x.Done > 0 && x.Outcome == Applied && st.begun[x.Device] {
+			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && st.begun[x.Device] {
 				return &RefusedError{
 					Reason: fmt.Sprintf("run %s came later and is in force on %s", r.ID, x.Device),
 					Hint:   "roll that one back first", Err: drivers.ErrMoved,
@@ -226,28 +257,13 @@ func (e *Engine) later(id string, st *story) error {
 	return nil
 }
 
-// keep drops from waves the devices that need no work, and carries their results over.
-func (a *attempt) keep(ws []wave, st *story, need func(r Result, known bool) bool) []wave {
-	var out []wave
-	for _, w := range ws {
-		var left wave
-		for _, d := range w {
-			r, known := st.last[d.Name]
-			if !known {
-				r = Result{Device: d.Name, Outcome: Unchanged, Steps: len(d.Steps)}
-			}
-			if need(r, known) {
-				left = append(left, d)
-				continue
-			}
-			r.Cause, r.Message, r.Notes = None, "", nil
-			a.run.Results = append(a.run.Results, r)
-		}
-		if len(left) > 0 {
-			out = append(out, left)
-		}
+// idle is the devices with steps for which is holds.
+func idle(p *Plan, is func(device string) bool) map[string]bool {
+	m := map[string]bool{}
+	for _, d := range p.Devices {
+		m[d.Name] = len(d.Steps) > 0 && is(d.Name)
 	}
-	return out
+	return m
 }
 
 // load reads the journal of a run.

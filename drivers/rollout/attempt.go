@@ -19,14 +19,31 @@ type attempt struct {
 	run   *Run
 	lease *journal.Held
 	log   *journal.Log
-	story *story // what earlier attempts left; nil for Apply
+	story *story          // what earlier attempts left; nil for Apply
+	keep  map[string]bool // devices that need no work by the journal: only read
 
 	mu    sync.Mutex
 	tx    int             // number of the last transaction
 	saves map[string]bool // devices whose new configuration may have been saved
+	gone  error           // the journal vanished: nothing can be begun any more
 }
 
-func (a *attempt) append(kind string, data any) error { return a.log.Append(kind, data) }
+func (a *attempt) append(kind string, data any) error {
+	err := a.log.Append(kind, data)
+	if errors.Is(err, journal.ErrGone) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.gone = err
+	}
+	return err
+}
+
+// vanished is why nothing new may be begun, nil as long as the journal is there.
+func (a *attempt) vanished() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gone
+}
 
 // nextTx is the id of a transaction that no attempt on this run has used.
 func (a *attempt) nextTx() drivers.TxID {
@@ -37,10 +54,7 @@ func (a *attempt) nextTx() drivers.TxID {
 }
 
 // mine reports whether a transaction belongs to this run. Run ids are unique, and the run's journal is open.
-func (a *attempt) mine(tx drivers.TxID) bool {
-	m := txPattern.FindStringSubmatch(string(tx))
-	return m != nil && m[1] == a.run.ID
-}
+func (a *attempt) mine(tx drivers.TxID) bool { return runOf(tx) == a.run.ID }
 
 func (a *attempt) mayHaveSaved(device string) {
 	a.mu.Lock()
@@ -139,7 +153,8 @@ func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(conte
 		wg.Wait()
 		for _, r := range results {
 			a.run.Results = append(a.run.Results, r)
-			if !a.run.good(r) && gate == nil {
+			idle := a.run.Kind == KindRollback && a.keep[r.Device] // it was back before, or never went
+			if !a.run.good(r) && !idle && gate == nil {
 				gate = fmt.Errorf("%s is %s, and later devices depend on it", r.Device, r.Outcome)
 			}
 		}
@@ -149,10 +164,15 @@ func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(conte
 func (a *attempt) device(ctx context.Context, dp *DevicePlan, gate error, f func(context.Context, *session) Result) Result {
 	s := &session{e: a.e, a: a, dp: dp}
 	defer s.close()
+	if err := a.vanished(); err != nil && gate == nil {
+		gate = err
+	}
 	var r Result
 	switch err := context.Cause(ctx); {
 	case err != nil:
 		r = s.untouched(ctx, a.story, err)
+	case a.keep[dp.Name]:
+		r = s.untouched(ctx, a.story, nil)
 	case gate != nil:
 		r = s.untouched(ctx, a.story, gate)
 		r.Cause = NotStarted
@@ -180,6 +200,7 @@ func (a *attempt) end(ctx context.Context) *Run {
 	note("the journal could not be extended", a.append(recEnd, endRecord{Interrupted: a.run.Interrupted, Notes: a.run.Notes}))
 	note("the lease could not be given back", a.lease.Release(ctx))
 	note("the journal could not be closed", a.log.Close())
+	a.run.Unrecorded = a.vanished() != nil
 	a.run.Ended = a.e.Now().UTC()
 	return a.run
 }

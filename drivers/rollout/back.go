@@ -44,8 +44,8 @@ func (s *session) takeBack(ctx context.Context, why error) Result {
 
 // lost is the outcome when restoring failed.
 func (s *session) lost(err error) Outcome {
+	s.noteTimer()
 	if u := (unreadable{}); errors.As(err, &u) {
-		s.noteTimer()
 		return Unknown
 	}
 	return NeedsHands
@@ -60,7 +60,7 @@ func (s *session) noteTimer() {
 
 // fencedOut says what a device holds that we may not write to any more.
 func (s *session) fencedOut(ctx context.Context, why error) Result {
-	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; look at the run that has the lease", Err: why}
+	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; fabricctl lock list and runs list say who is at work", Err: why}
 	live, readErr := s.reread(ctx)
 	if readErr != nil {
 		return s.result(s.lost(unreadable{readErr}), Refused, 0, errors.Join(err, readErr))
@@ -83,10 +83,14 @@ func (s *session) restore(ctx context.Context) error {
 	if err := s.redial(ctx); err != nil {
 		return unreadable{err}
 	}
-	if err := s.reclaim(ctx, nil); err != nil {
-		if errors.Is(err, journal.ErrFenced) {
-			return err
-		}
+	own, foreign, err := s.pending(ctx)
+	if err == nil {
+		err = errors.Join(s.drop(ctx, own, nil), s.strange(foreign))
+	}
+	switch {
+	case errors.Is(err, journal.ErrFenced):
+		return err
+	case err != nil:
 		s.notef("%s", oneLine(err.Error()))
 	}
 	live, err := s.reread(ctx)
@@ -96,8 +100,7 @@ func (s *session) restore(ctx context.Context) error {
 	if live, err = s.undo(ctx, live); err != nil {
 		return err
 	}
-	own, _, err := s.pending(ctx)
-	if err != nil {
+	if own, _, err = s.pending(ctx); err != nil {
 		return unreadable{err}
 	}
 	if len(own) > 0 {
@@ -111,11 +114,21 @@ func (s *session) restore(ctx context.Context) error {
 	return s.saveOld(ctx)
 }
 
-// undo takes back what live shows of the steps, last step first, and returns what the device holds then. A value that
-// is neither old nor new is somebody else's: then nothing is undone.
+// undo takes back what live shows of the steps, last step first, and returns what the device holds then. Nothing is
+// undone when a value is neither old nor new, hence somebody else's; when somebody uses what would be removed; or when
+// a commit timer runs, which would take the undo with it.
 func (s *session) undo(ctx context.Context, live render.Config) (render.Config, error) {
 	if others := s.j.strangers(live); len(others) > 0 {
 		return live, fmt.Errorf("%s: %w: %s", s.dp.Name, drivers.ErrMoved, list(others))
+	}
+	if s.j.old(live) {
+		return live, nil
+	}
+	if used := s.j.dangling(live); used != "" {
+		return live, &RefusedError{Reason: s.dp.Name + ": " + used, Hint: "take that away first", Err: drivers.ErrMoved}
+	}
+	if err := s.quiet(ctx, ""); err != nil {
+		return live, err
 	}
 	for i := len(s.dp.Steps) - 1; i >= 0; i-- {
 		if s.j.undone(live, i) {
@@ -179,15 +192,19 @@ func (s *session) rollback(ctx context.Context, st *story) Result {
 	defer cancel()
 	s.emit(Event{Stage: StageRead})
 	if err := s.dial(ctx); err != nil {
+		return s.untouched(ctx, st, unreadable{err})
+	}
+	if err := owners(s.dp.Name, s.facts); err != nil {
 		return s.untouched(ctx, st, err)
 	}
-	if _, foreign, err := s.pending(ctx); err != nil || len(foreign) > 0 {
-		if err == nil {
-			err = s.reclaim(ctx, nil) // names and refuses them
-		}
+	_, foreign, err := s.pending(ctx)
+	if err == nil {
+		err = s.strange(foreign)
+	}
+	if err != nil {
 		return s.untouched(ctx, st, err)
 	}
-	err := s.restore(ctx)
+	err = s.restore(ctx)
 	switch {
 	case errors.Is(err, journal.ErrFenced):
 		return s.fencedOut(ctx, err)

@@ -43,13 +43,13 @@ func TestRollbackRefusesLaterWork(t *testing.T) {
 	now, writes := text(b.running), b.writes
 	r, err = f.e.Rollback(context.Background(), r.ID)
 	x := r.Results[0]
-	if ExitCode(r, err) != 4 || x.Outcome != Applied || x.Cause != Refused || !strings.Contains(x.Message, `port|p1|mtu is "4000"`) {
+	if ExitCode(r, err) != 5 || x.Outcome != NeedsHands || x.Cause != Refused || !strings.Contains(x.Message, `port|p1|mtu is "4000"`) {
 		t.Errorf("exit %d, %+v, %v", ExitCode(r, err), x, err)
 	}
 	if text(b.running) != now || b.writes != writes {
 		t.Error("a later change was undone")
 	}
-	if r, err = f.e.Resume(context.Background(), r.ID); ExitCode(r, err) != 4 || r.Results[0].Cause != Refused {
+	if r, err = f.e.Resume(context.Background(), r.ID); ExitCode(r, err) != 5 || r.Results[0].Cause != Refused {
 		t.Errorf("resume afterwards: exit %d, %+v, %v", ExitCode(r, err), r, err)
 	}
 	if _, err := f.e.Rollback(context.Background(), "run-99"); !errors.Is(err, os.ErrNotExist) || ExitCode(nil, err) != 1 {
@@ -78,12 +78,12 @@ func TestRollbackOrder(t *testing.T) {
 	lost := errors.New("h2: no route to host")
 	f.boxes["h2"].onOpen = func(int) error { return lost }
 	r, err = f.e.Rollback(context.Background(), r.ID)
-	if got := strings.Join(order, ", "); got != "h1 rolled-back, h2 applied, s1 applied" || ExitCode(r, err) != 3 {
+	if got := strings.Join(order, ", "); got != "h1 rolled-back, h2 unknown, s1 applied" || ExitCode(r, err) != 5 {
 		t.Errorf("exit %d: %s", ExitCode(r, err), got)
 	}
 	f.boxes["h2"].onOpen, order = nil, nil
 	r, err = f.e.Rollback(context.Background(), r.ID)
-	if got := strings.Join(order, ", "); got != "h2 rolled-back, s1 rolled-back" || ExitCode(r, err) != 0 {
+	if got := strings.Join(order, ", "); got != "h1 rolled-back, h2 rolled-back, s1 rolled-back" || ExitCode(r, err) != 0 {
 		t.Errorf("exit %d: %s", ExitCode(r, err), got)
 	}
 	f.mustHold(t, "rollback", false, r)

@@ -17,6 +17,7 @@ type Engine struct {
 	Dialect  func(os string) *render.Dialect                                  // render.ByOS
 	StateDir string                                                           // journals (runs/) and leases (leases/); created with mode 0700
 	Tool     string                                                           // version of fabricctl
+	Model    string                                                           // digest of today's model, which Resume wants to be the run's; "" does not compare
 	Now      func() time.Time                                                 // clock
 	NewID    func() string                                                    // id of a new run: letters, digits and "-", at most 28 of them
 	Log      *slog.Logger                                                     // nil discards

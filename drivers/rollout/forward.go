@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -85,7 +84,7 @@ func (s *session) step(ctx context.Context, i int) error {
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
 	}
-	if err = s.verify(ctx, i, err); err != nil {
+	if err = s.verify(ctx, i, rec.Tx, err); err != nil {
 		return err
 	}
 	if rec.Within > 0 {
@@ -97,7 +96,7 @@ func (s *session) step(ctx context.Context, i int) error {
 	if err := s.a.append(recDone, rec); err != nil {
 		s.notef("the journal could not be extended: %v", err)
 	}
-	return nil
+	return s.a.vanished()
 }
 
 // commit sends a transaction, and gives up before the lease can run out under it. A device that cannot revert by itself
@@ -129,9 +128,10 @@ func (s *session) within() time.Duration {
 	return s.e.confirmWindow()
 }
 
-// verify reads over a new connection and wants step i in force and nothing else moved. sent is the error of the commit:
-// a commit that failed, but did all that was asked, is as good as one that says so.
-func (s *session) verify(ctx context.Context, i int, sent error) error {
+// verify reads over a new connection and wants step i in force and nothing else moved, with no timer running but that
+// of tx. sent is the error of the commit: a commit that failed, but did all that was asked, is as good as one that says
+// so.
+func (s *session) verify(ctx context.Context, i int, tx drivers.TxID, sent error) error {
 	if err := context.Cause(ctx); err != nil {
 		return errors.Join(err, sent)
 	}
@@ -144,6 +144,9 @@ func (s *session) verify(ctx context.Context, i int, sent error) error {
 	s.wrote = s.wrote || !p.touchedBefore()
 	switch {
 	case p.after():
+		if err := s.quiet(ctx, tx); err != nil {
+			return errors.Join(err, sent)
+		}
 		if sent != nil {
 			s.notef("step %d is in force although %v", i+1, oneLine(sent.Error()))
 		}
@@ -169,12 +172,8 @@ func (s *session) confirm(ctx context.Context, i int, tx drivers.TxID) error {
 			return errors.Join(said, err)
 		}
 	}
-	own, foreign, err := s.pending(ctx)
-	if err != nil {
+	if err := s.quiet(ctx, ""); err != nil {
 		return errors.Join(said, err)
-	}
-	if slices.ContainsFunc(append(own, foreign...), func(t drivers.Tx) bool { return t.ID == tx }) {
-		return errors.Join(said, fmt.Errorf("%s: transaction %s is still waiting to be confirmed", s.dp.Name, tx))
 	}
 	live, err := s.read(ctx)
 	if err != nil {
@@ -189,12 +188,16 @@ func (s *session) confirm(ctx context.Context, i int, tx drivers.TxID) error {
 	return nil
 }
 
-// save writes the running configuration to startup where the device keeps both, and looks whether it did.
+// save writes the running configuration to startup where the device keeps both, and looks whether it did. It wants no
+// timer running: startup would keep what the device takes back.
 func (s *session) save(ctx context.Context) error {
 	if s.dev == nil {
 		if err := s.redial(ctx); err != nil {
 			return err
 		}
+	}
+	if err := s.quiet(ctx, ""); err != nil {
+		return err
 	}
 	saver, ok := s.dev.(drivers.Saver)
 	if !ok {

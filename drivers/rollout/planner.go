@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -73,7 +74,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions)
 		msg := oneLine(err.Error())
 		dp.Steps = nil
 		switch {
-		case errors.Is(err, drivers.ErrIdentity):
+		case errors.Is(err, drivers.ErrIdentity) && dp.Mode == Write:
 			dp.block("identity", msg)
 		case dp.Mode == Watch:
 			dp.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Info, At: d.Name, Msg: msg})
@@ -149,13 +150,47 @@ func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *D
 		}
 	}
 	dp.steps(dialect, d, f, live)
-	if len(dp.Steps) == 0 {
-		return nil
-	}
 	if len(f.Owners) > 0 {
 		dp.refuse("owner", "somebody else configures it: "+strings.Join(f.Owners, "; "))
 	}
+	if err := e.waiting(ctx, dev, dp); err != nil {
+		return err
+	}
 	return dp.unsaved(ctx, dev)
+}
+
+// waiting refuses a device that will take its configuration back, whatever it holds now, and warns of transactions
+// for which apply would refuse it.
+func (e *Engine) waiting(ctx context.Context, dev drivers.Device, dp *DevicePlan) error {
+	c, ok := dev.(drivers.Confirmer)
+	if !ok {
+		return nil
+	}
+	txs, err := c.Pending(ctx)
+	if err != nil {
+		return fmt.Errorf("pending transactions: %w", err)
+	}
+	for _, tx := range txs {
+		known := ours(e.StateDir, tx.ID)
+		switch {
+		case tx.State == drivers.TxTimed:
+			msg := fmt.Sprintf("transaction %s has a commit timer running, which will take the configuration back", tx.ID)
+			if !tx.Deadline.IsZero() {
+				msg += " at " + tx.Deadline.UTC().Format(time.RFC3339)
+			}
+			if known {
+				id := runOf(tx.ID)
+				msg += fmt.Sprintf("; \"fabricctl runs resume %s\" or \"fabricctl runs rollback %s\" ends it", id, id)
+			} else {
+				msg += "; it stands in no journal here, so another operator may be at work"
+			}
+			dp.refuse("pending-timer", msg)
+		case !known:
+			dp.Findings.Add(diag.Finding{Rule: "open-transaction", Severity: diag.Warning, At: dp.Name, Msg: fmt.Sprintf(
+				"transaction %s is open, looks like ours and stands in no journal here: apply refuses the device while it is there", tx.ID)})
+		}
+	}
+	return nil
 }
 
 // refuse blocks a device that would otherwise have been written.

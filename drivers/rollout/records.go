@@ -173,13 +173,21 @@ func LeasesDir(stateDir string) string { return leasesDir(stateDir) }
 
 func runPath(stateDir, id string) string { return filepath.Join(runsDir(stateDir), id+".jsonl") }
 
+// runOf is the run that a transaction belongs to by its name, "" when it has none.
+func runOf(tx drivers.TxID) string {
+	if m := txPattern.FindStringSubmatch(string(tx)); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // ours reports whether the transaction stands in a journal of the state directory.
 func ours(stateDir string, tx drivers.TxID) bool {
-	m := txPattern.FindStringSubmatch(string(tx))
-	if m == nil {
+	id := runOf(tx)
+	if id == "" {
 		return false
 	}
-	recs, torn, err := journal.ReadFile(runPath(stateDir, m[1]))
+	recs, torn, err := journal.ReadFile(runPath(stateDir, id))
 	if err != nil {
 		return false
 	}

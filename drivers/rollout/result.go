@@ -60,6 +60,7 @@ type Run struct {
 	Interrupted bool      `json:"interrupted,omitempty"` // stopped on request
 	Results     []Result  `json:"results"`               // in the order of the plan; devices that are only observed are left out
 	Notes       []string  `json:"notes,omitempty"`       // about the run, for example a torn journal line
+	Unrecorded  bool      `json:"unrecorded,omitempty"`  // the journal vanished meanwhile: the run can neither be finished nor taken back
 }
 
 // RefusedError is a run refused as a whole, before anything was touched.
@@ -81,7 +82,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ExitCode is the exit code of design section 14 for what Apply, Resume or Rollback returned: 0 done; 1 failed before
-// any change; 3 partly applied; 4 refused for safety or taken back; 5 needs hands or unknown; 130 interrupted.
+// any change; 3 partly applied; 4 refused for safety or taken back; 5 needs hands, unknown, or not recorded; 130 interrupted.
 func ExitCode(r *Run, err error) int {
 	var refused *RefusedError
 	switch {
@@ -106,6 +107,8 @@ func ExitCode(r *Run, err error) int {
 		}
 	}
 	switch {
+	case r.Unrecorded:
+		return 5
 	case r.Interrupted:
 		return 130
 	case bad == 0:

@@ -3,8 +3,10 @@ package rollout
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 // resume carries out what is left of a run that died or was stopped. What waits to be confirmed is confirmed when it
@@ -12,14 +14,14 @@ import (
 func (s *session) resume(ctx context.Context, st *story) Result {
 	s.emit(Event{Stage: StageRead})
 	if err := s.dial(ctx); err != nil {
-		return s.untouched(ctx, st, err)
+		return s.untouched(ctx, st, unreadable{err})
 	}
 	if err := owners(s.dp.Name, s.facts); err != nil {
 		return s.untouched(ctx, st, err)
 	}
 	live, err := s.read(ctx)
 	if err != nil {
-		return s.untouched(ctx, st, err)
+		return s.untouched(ctx, st, unreadable{err})
 	}
 	var whole []drivers.Tx // steps of this run that are in force and wait to be confirmed
 	err = s.reclaim(ctx, func(tx drivers.Tx) bool {
@@ -44,7 +46,7 @@ func (s *session) resume(ctx context.Context, st *story) Result {
 		}
 	}
 	if live, err = s.reread(ctx); err != nil {
-		return s.untouched(ctx, st, err)
+		return s.untouched(ctx, st, unreadable{err})
 	}
 	n, _, ok := s.j.position(live)
 	if !ok {
@@ -53,25 +55,65 @@ func (s *session) resume(ctx context.Context, st *story) Result {
 	return s.forward(ctx, n)
 }
 
-// untouched is the result of a device that this attempt could not write to: its state is what earlier attempts left,
-// as far as that is known; nothing, when st is nil.
-func (s *session) untouched(ctx context.Context, st *story, err error) Result {
-	c := cause(ctx, err)
+// untouched is the result of a device that this attempt does not write to, and why; nil when it needs nothing. What it
+// holds is read, since what the journal says of it was true at some time. In the first attempt (st is nil) nothing was
+// sent to it, and it holds what the plan read.
+func (s *session) untouched(ctx context.Context, st *story, why error) Result {
 	if st == nil {
-		return s.result(Unchanged, c, 0, err)
+		return s.result(Unchanged, cause(ctx, why), 0, why)
 	}
-	last, known := st.last[s.dp.Name]
+	sent := st.begun[s.dp.Name] || st.torn != nil
+	live, err := s.glance(ctx, why)
 	switch {
-	case !st.begun[s.dp.Name] && st.torn == nil:
-		return s.result(Unchanged, c, 0, err)
-	case st.open[s.dp.Name]:
-	case known && (last.Outcome == RolledBack || last.Outcome == Unchanged):
-		return s.result(last.Outcome, c, 0, err)
-	case known && last.Outcome == Applied:
-		return s.result(Applied, c, last.Done, err)
+	case err != nil && !sent && s.a.run.Kind == KindResume:
+		return s.result(Unchanged, cause(ctx, err), 0, err)
+	case err != nil:
+		return s.result(Unknown, cause(ctx, err), 0, err)
 	}
-	if errors.Is(err, drivers.ErrMoved) {
-		return s.result(NeedsHands, c, 0, err)
+	was := Unchanged // what to call the old state
+	if last, known := st.last[s.dp.Name]; sent && !(known && last.Outcome == Unchanged) {
+		was = RolledBack
 	}
-	return s.result(Unknown, c, 0, err)
+	old, fresh := s.j.old(live), s.j.fresh(live)
+	if back := s.a.run.Kind == KindRollback; old && (back || !fresh) {
+		if why == nil && !back {
+			why = &RefusedError{Reason: s.dp.Name + " holds what it held before the run, although by the journal the run was carried out on it", Hint: "plan again", Err: drivers.ErrMoved}
+		}
+		return s.result(was, cause(ctx, why), 0, why)
+	} else if fresh {
+		if why == nil && back {
+			says := "it was taken back"
+			if !sent {
+				says = "nothing was sent to it"
+			}
+			why = &RefusedError{Reason: s.dp.Name + " holds what the run asks for, although by the journal " + says, Hint: "somebody else may have done it; plan shows what the model wants", Err: drivers.ErrMoved}
+		}
+		if err := s.quiet(ctx, ""); err != nil {
+			return s.result(NeedsHands, Refused, len(s.dp.Steps), errors.Join(why, err))
+		}
+		return s.result(Applied, cause(ctx, why), len(s.dp.Steps), why)
+	}
+	if why == nil {
+		why = fmt.Errorf("%s: %w: it holds neither what it held before the run nor what the run asks for", s.dp.Name, drivers.ErrMoved)
+		if others := s.j.strangers(live); len(others) > 0 {
+			why = fmt.Errorf("%w: %s", why, list(others))
+		}
+	}
+	return s.result(NeedsHands, cause(ctx, why), 0, why)
+}
+
+// glance reads a device once, without patience. It does not try when why says that this failed already, or ctx has
+// ended; an error holds why.
+func (s *session) glance(ctx context.Context, why error) (render.Config, error) {
+	if u := (unreadable{}); errors.As(why, &u) || why != nil && ctx.Err() != nil {
+		return nil, why
+	}
+	err := s.dial(ctx)
+	if err == nil {
+		var live render.Config
+		if live, err = s.read(ctx); err == nil {
+			return live, nil
+		}
+	}
+	return nil, errors.Join(why, unreadable{err})
 }

@@ -158,6 +158,31 @@ func (s *session) pending(ctx context.Context) (own, foreign []drivers.Tx, err e
 	return own, foreign, nil
 }
 
+// quiet wants no commit timer on the device, whoever's, but that of tx: when one runs out, what was read is gone, and
+// what was saved meanwhile is not what runs.
+func (s *session) quiet(ctx context.Context, tx drivers.TxID) error {
+	if _, ok := s.dev.(drivers.Confirmer); !ok {
+		return nil
+	}
+	f, _, err := s.dev.Facts(ctx)
+	if err != nil {
+		return fmt.Errorf("facts: %w", err)
+	}
+	if err := owners(s.dp.Name, f); err != nil {
+		return err
+	}
+	own, foreign, err := s.pending(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range append(own, foreign...) {
+		if x.State == drivers.TxTimed && x.ID != tx {
+			return fmt.Errorf("%s: transaction %s is still waiting to be confirmed", s.dp.Name, x.ID)
+		}
+	}
+	return nil
+}
+
 // reclaim aborts what earlier runs of this state directory left on the device, except what keep holds back. What
 // looks like ours and is not in our journals is named and refused.
 func (s *session) reclaim(ctx context.Context, keep func(drivers.Tx) bool) error {
@@ -165,15 +190,28 @@ func (s *session) reclaim(ctx context.Context, keep func(drivers.Tx) bool) error
 	if err != nil {
 		return err
 	}
-	if len(foreign) > 0 {
-		ids := make([]string, len(foreign))
-		for i, tx := range foreign {
-			ids[i] = fmt.Sprintf("%s (%s)", tx.ID, tx.State)
-		}
-		slices.Sort(ids)
-		return &RefusedError{Reason: fmt.Sprintf("%s has transactions that look like ours and stand in no journal here: %s",
-			s.dp.Name, strings.Join(ids, ", ")), Hint: "another operator may be at work; abort them on the device when nobody is"}
+	if err := s.strange(foreign); err != nil {
+		return err
 	}
+	return s.drop(ctx, own, keep)
+}
+
+// strange refuses transactions that look like ours and are not in our journals.
+func (s *session) strange(foreign []drivers.Tx) error {
+	if len(foreign) == 0 {
+		return nil
+	}
+	ids := make([]string, len(foreign))
+	for i, tx := range foreign {
+		ids[i] = fmt.Sprintf("%s (%s)", tx.ID, tx.State)
+	}
+	slices.Sort(ids)
+	return &RefusedError{Reason: fmt.Sprintf("%s has transactions that look like ours and stand in no journal here: %s",
+		s.dp.Name, strings.Join(ids, ", ")), Hint: "another operator may be at work; abort them on the device when nobody is"}
+}
+
+// drop aborts transactions of ours, except what keep holds back.
+func (s *session) drop(ctx context.Context, own []drivers.Tx, keep func(drivers.Tx) bool) error {
 	for _, tx := range own {
 		if keep != nil && keep(tx) {
 			continue
@@ -219,6 +257,8 @@ func (s *session) result(o Outcome, c Cause, done int, err error) Result {
 func cause(ctx context.Context, err error) Cause {
 	var refused *RefusedError
 	switch {
+	case err == nil:
+		return None
 	case errors.As(err, &refused), errors.Is(err, drivers.ErrMoved), errors.Is(err, drivers.ErrReadOnly), errors.Is(err, drivers.ErrIdentity):
 		return Refused
 	case ctx.Err() != nil:

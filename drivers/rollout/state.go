@@ -85,6 +85,55 @@ func (j *judge) undone(live render.Config, i int) bool {
 	return len(todo)+len(moved) == 0
 }
 
+// old reports whether live shows nothing of any step any more.
+func (j *judge) old(live render.Config) bool {
+	for i := range j.steps {
+		if !j.undone(live, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// fresh reports whether live shows all that the steps ask for, whatever else it holds.
+func (j *judge) fresh(live render.Config) bool {
+	for i := range j.steps {
+		if !j.look(live, i).touchedAfter() {
+			return false
+		}
+	}
+	return true
+}
+
+// dangling names an object that undoing what live shows of the steps would remove although another setting points at
+// it, and that setting; "" when there is none.
+func (j *judge) dangling(live render.Config) string {
+	after := live
+	removed := map[render.Key]bool{}
+	for i := len(j.steps) - 1; i >= 0; i-- {
+		if j.undone(live, i) {
+			continue
+		}
+		after = render.Apply(after, j.steps[i].Undo)
+		for _, c := range j.steps[i].Undo {
+			if c.After == nil {
+				removed[c.Key.Whole()] = true
+			}
+		}
+	}
+	for _, s := range after {
+		delete(removed, s.Key.Whole())
+	}
+	for _, s := range after {
+		for _, r := range j.d.Refs(s.Key, s.Value) {
+			if removed[r] {
+				return fmt.Sprintf("%s would be removed, and %s, which is not part of this run, uses it", r, s.Key)
+			}
+		}
+	}
+	return ""
+}
+
 // leftovers are the values that undoing step i would remove and the device keeps.
 func (j *judge) leftovers(live render.Config, i int) []render.Change {
 	var out []render.Change

@@ -155,9 +155,13 @@ func readNamed(r io.Reader, path string) ([]Record, *Dropped, error) {
 	return recs, dropped, err
 }
 
+// ErrGone is returned by Append when the file of the log was removed or replaced: what was written is nowhere.
+var ErrGone = errors.New("the journal has vanished")
+
 // file is what Log needs of *os.File.
 type file interface {
 	io.WriteCloser
+	Stat() (os.FileInfo, error)
 	Sync() error
 	Truncate(int64) error
 }
@@ -226,7 +230,8 @@ func Open(path string, o Options) (*Log, []Record, *Dropped, error) {
 }
 
 // Append writes a record and returns when it is on the disk. data must not hold secrets. When the disk is full the
-// record is taken out again and the error satisfies errors.Is(err, syscall.ENOSPC).
+// record is taken out again and the error satisfies errors.Is(err, syscall.ENOSPC); when the file is not there any more,
+// errors.Is(err, ErrGone).
 func (l *Log) Append(kind string, data any) error {
 	d, err := json.Marshal(data)
 	if err != nil {
@@ -243,7 +248,7 @@ func (l *Log) Append(kind string, data any) error {
 	}
 	l.opt.Hook.at("journal.fsync.before")
 	if _, err = l.f.Write(line); err == nil {
-		err = l.f.Sync()
+		err = errors.Join(l.f.Sync(), l.there())
 	}
 	l.opt.Hook.at("journal.fsync.after")
 	if err != nil {
@@ -252,6 +257,18 @@ func (l *Log) Append(kind string, data any) error {
 	}
 	l.seq++
 	l.size += int64(len(line))
+	return nil
+}
+
+// there makes sure that the path still leads to the file that is written.
+func (l *Log) there() error {
+	ours, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Stat(l.path); err != nil || !os.SameFile(ours, named) {
+		return fmt.Errorf("%w: %s", ErrGone, l.path)
+	}
 	return nil
 }
 

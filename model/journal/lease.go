@@ -237,6 +237,8 @@ func (h *Held) ours(now Lease) error {
 	switch {
 	case now.Fence == h.l.Fence && now.Run == h.l.Run && now.Free == "":
 		return nil
+	case now.Fence == 0:
+		return fmt.Errorf("%w: its file is gone: %s", ErrFenced, h.path)
 	case now.Free != "":
 		return fmt.Errorf("%w: it was %s", ErrFenced, now.Free)
 	}
