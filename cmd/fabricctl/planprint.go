@@ -77,6 +77,7 @@ func printSummary(w io.Writer, p *rollout.Plan) error {
 	case ops.Total() > 0:
 		line("plan: %s (%d to add, %d to set, %d to remove) on %s",
 			count(ops.Total(), "setting"), ops.Add, ops.Set, ops.Remove, count(changing(p), "device"))
+	case failed+refused == len(p.Devices):
 	case failed > 0 || refused > 0:
 		line("plan: no changes on the other devices")
 	default:

@@ -184,17 +184,41 @@ func (d *Device) failed(ctx context.Context, op string, err error) error {
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return fmt.Errorf("%s: gnmi %s: %w for user %q: %s", d.config.Name, op, ErrAuth, d.config.Username, st.Message())
 	case codes.Unavailable:
-		return fmt.Errorf("%s: gnmi %s: connection failed: %s", d.config.Name, op, plain(st.Message()))
+		return fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, d.config.broken(st.Message()))
 	}
 	return fmt.Errorf("%s: gnmi %s: %s: %s", d.config.Name, op, st.Code(), st.Message())
 }
 
-// plain is gRPC's report of a broken connection without its wrapping.
-func plain(s string) string {
-	for _, wrap := range []string{"connection error: desc = ", "transport: "} {
+// broken is gRPC's report of a broken connection without its wrapping, and what it means where that can be told. gRPC
+// hands on no error value, only this text; it is shown and decides nothing.
+func (c *Config) broken(s string) string {
+	for _, wrap := range []string{
+		"connection error: desc = ", "transport: ", "Error while dialing: ", "authentication handshake failed: ",
+		"tls: failed to verify certificate: ", "dial tcp " + c.Address + ": ", "dial tcp: ", "connect: ",
+	} {
 		s = strings.Trim(strings.TrimPrefix(s, wrap), `"`)
 	}
+	for _, x := range []struct{ when, means string }{
+		{"signed by unknown authority", "the certificate is not signed by " + c.authority()},
+		{"expired or is not yet valid", "the certificate is out of date, or a clock is wrong"},
+		{"cannot validate certificate for", "the certificate is for another name; tls.server_name gives the one in it"},
+		{"certificate is valid for", "the certificate is for another name; tls.server_name gives the one in it"},
+		{"does not look like a TLS handshake", "the server does not speak TLS on this port"},
+		{"error reading server preface", "the server does not speak plain gNMI on this port; it may want TLS"},
+	} {
+		if strings.Contains(s, x.when) {
+			return x.means + " (" + s + ")"
+		}
+	}
 	return s
+}
+
+// authority is who must have signed the certificate.
+func (c *Config) authority() string {
+	if c.TLS.CA == nil {
+		return "an authority that this machine trusts, and no tls.ca is given"
+	}
+	return "the authority in tls.ca"
 }
 
 // open refuses calls after Close.

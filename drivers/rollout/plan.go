@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -164,7 +165,7 @@ func ReadFile(path string) (*Plan, error) {
 	}
 	p, err := Decode(b)
 	if err != nil {
-		return nil, fmt.Errorf("plan file %s: %w", path, err)
+		return nil, fmt.Errorf("%s is not a plan file: %w", path, err)
 	}
 	return p, nil
 }
@@ -192,11 +193,19 @@ func Decode(b []byte) (*Plan, error) {
 	return p, p.check()
 }
 
-// plainJSON takes the Go type names out of a decoder's error.
+// plainJSON is a decoder's error in the words of a user.
 func plainJSON(err error) error {
-	var t *json.UnmarshalTypeError
-	if errors.As(err, &t) {
-		return fmt.Errorf("field %q does not hold a %s", t.Field, t.Value)
+	var shape *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &shape) && shape.Field == "":
+		return fmt.Errorf("it holds a single %s", shape.Value)
+	case errors.As(err, &shape):
+		return fmt.Errorf("a %s cannot stand at %q", shape.Value, shape.Field)
+	case errors.As(err, &syntax) && syntax.Offset == 0, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
 	}
-	return err
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }

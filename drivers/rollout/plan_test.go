@@ -129,7 +129,7 @@ func TestBadPlanFiles(t *testing.T) {
 		"other schema":   {strings.Replace(good, "plan/v1", "plan/v2", 1), `schema is "fabricctl/plan/v2"`},
 		"no schema":      {"{}", `schema is ""`},
 		"unknown field":  {strings.Replace(good, `"tool"`, `"fool"`, 1), `unknown field "fool"`},
-		"wrong type":     {strings.Replace(good, `"tool": "test"`, `"tool": 7`, 1), `field "tool" does not hold a number`},
+		"wrong type":     {strings.Replace(good, `"tool": "test"`, `"tool": 7`, 1), `a number cannot stand at "tool"`},
 		"cut":            {good[:len(good)/2], "unexpected end"},
 		"more after it":  {good + good, "after top-level value"},
 		"no fabric":      {strings.Replace(good, `"fabric": "pod1"`, `"fabric": ""`, 1), "is not a name"},

@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -108,6 +109,7 @@ func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 		tcp, err = (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	}
 	if err != nil {
+		err = reason(err)
 		if ctx.Err() != nil {
 			err = fmt.Errorf("waiting for the connection: %w", context.Cause(ctx))
 		}
@@ -133,6 +135,17 @@ func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 	return cl, nil
 }
 
+// reason is why there is no connection, without the operation and the address, which stand before it.
+func reason(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
+		err = op.Err
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		err = call.Err
+	}
+	return err
+}
+
 // failure says why a handshake ended, by what had been reached rather than by what the library calls it.
 func failure(ctx context.Context, err error, user string, h *hostKeys, l *login) error {
 	if ctx.Err() != nil {
@@ -154,6 +167,8 @@ func failure(ctx context.Context, err error, user string, h *hostKeys, l *login)
 	_, broken := errors.AsType[net.Error](err)
 	broken = broken || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 	switch {
+	case h.accepted && l.spent && errors.Is(err, io.EOF):
+		return fmt.Errorf("%w for user %q, password tried once: the server closed the connection", ErrAuth, user)
 	case h.accepted && l.spent:
 		return fmt.Errorf("%w for user %q, password tried once: %w", ErrAuth, user, err)
 	case h.accepted && !broken:
