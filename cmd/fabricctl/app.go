@@ -65,12 +65,12 @@ func play(ctx context.Context, args []string, sys system) int {
 	root.SetErr(sys.err)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
-	a.printError(err, code)
+	a.printError(ctx, err, code)
 	return code
 }
 
-// printError writes an error as one line and its hint as another.
-func (a *app) printError(err error, code int) {
+// printError writes an error as one line and its hint as another. ctx is that of the call.
+func (a *app) printError(ctx context.Context, err error, code int) {
 	if err == nil {
 		return
 	}
@@ -82,7 +82,11 @@ func (a *app) printError(err error, code int) {
 		if s, ok := a.sys.err.(*screen); ok && (s.midLine() || s.terminal()) { // a terminal shows ^C on the line
 			fmt.Fprintln(a.sys.err)
 		}
-		fmt.Fprintln(a.sys.err, "interrupted:", oneLine(err.Error()))
+		what := oneLine(err.Error())
+		if cause := context.Cause(ctx); cause != nil { // "interrupted" says it
+			what = strings.ReplaceAll(strings.ReplaceAll(what, cause.Error()+"; ", ""), ": "+cause.Error(), "")
+		}
+		fmt.Fprintln(a.sys.err, "interrupted:", what)
 		return
 	}
 	fmt.Fprintln(a.sys.err, "error:", oneLine(err.Error()))

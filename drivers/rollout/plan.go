@@ -175,7 +175,7 @@ func Decode(b []byte) (*Plan, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&head); err != nil {
 		return nil, plainJSON(err)
 	}
 	if head.Schema != PlanSchema {
@@ -202,8 +202,10 @@ func plainJSON(err error) error {
 		return fmt.Errorf("it holds a single %s", shape.Value)
 	case errors.As(err, &shape):
 		return fmt.Errorf("a %s cannot stand at %q", shape.Value, shape.Field)
-	case errors.As(err, &syntax) && syntax.Offset == 0, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("its end is missing")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
 	}

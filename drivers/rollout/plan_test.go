@@ -124,14 +124,14 @@ func TestPlanFile(t *testing.T) {
 func TestBadPlanFiles(t *testing.T) {
 	good := string(encoded(t, newFabric(stateDir(t), "s1").plan(t)))
 	for name, c := range map[string]struct{ text, says string }{
-		"empty":          {"", "unexpected end"},
-		"not json":       {"plan", "invalid character"},
+		"empty":          {"", "is not a plan file: it is empty"},
+		"not json":       {"plan", "it is not JSON from byte 1 on"},
 		"other schema":   {strings.Replace(good, "plan/v1", "plan/v2", 1), `schema is "fabricctl/plan/v2"`},
 		"no schema":      {"{}", `schema is ""`},
 		"unknown field":  {strings.Replace(good, `"tool"`, `"fool"`, 1), `unknown field "fool"`},
 		"wrong type":     {strings.Replace(good, `"tool": "test"`, `"tool": 7`, 1), `a number cannot stand at "tool"`},
-		"cut":            {good[:len(good)/2], "unexpected end"},
-		"more after it":  {good + good, "after top-level value"},
+		"cut":            {good[:len(good)/2], "its end is missing"},
+		"more after it":  {good + good, "there is more after the plan"},
 		"no fabric":      {strings.Replace(good, `"fabric": "pod1"`, `"fabric": ""`, 1), "is not a name"},
 		"hostile fabric": {strings.Replace(good, `"fabric": "pod1"`, `"fabric": "../x"`, 1), "is not a name"},
 		"twice":          {strings.Replace(good, `"devices": [`, `"devices": [{"name":"s1","os":"","platform":"","mode":"skipped","facts":{},"caps":{"confirm":false,"atomic":false,"persists_on_commit":false,"counters":false},"verified":false,"ops":{"add":0,"set":0,"remove":0}},`, 1), "stands twice"},

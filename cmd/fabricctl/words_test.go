@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+)
+
+// TestLists: names in natural order, and no more of them than a reader takes in.
+func TestLists(t *testing.T) {
+	numbered := func(stem string, from, to int) []string {
+		var names []string
+		for i := from; i <= to; i++ {
+			names = append(names, stem+strings.TrimLeft(string(rune('0'+i/10))+string(rune('0'+i%10)), "0"))
+		}
+		slices.Reverse(names)
+		return names
+	}
+	for _, x := range []struct {
+		name string
+		got  string
+		want string
+	}{
+		{"few ports", portList([]string{"Ethernet16", "Ethernet8"}), "Ethernet8, Ethernet16"},
+		{"many ports", portList(numbered("Ethernet", 1, 12)), "Ethernet1, Ethernet2, Ethernet3, Ethernet4, Ethernet5, … Ethernet12 (12 ports)"},
+		{"no port", portList(nil), "device"},
+		{"few devices", nameList([]string{"leaf10", "leaf2"}), "leaf2, leaf10"},
+		{"a run of devices", nameList(numbered("host", 3, 40)), "host3-host40"},
+		{"a gap", nameList(append(numbered("host", 1, 8), "host10")), "host1, host2, host3, host4, host5, … host10"},
+		{"two kinds", nameList(append(numbered("host", 1, 8), "leaf1")), "host1, host2, host3, host4, host5, … leaf1"},
+		{"zeros in front", nameList([]string{"l01", "l02", "l03", "l04", "l05", "l06", "l07"}), "l01, l02, l03, l04, l05, … l07"},
+	} {
+		if d := cmp.Diff(x.want, x.got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", x.name, d)
+		}
+	}
+}
+
+// TestPlanRefused: a plan that must not be carried out never reads as if all were well, and its exit code says so.
+func TestPlanRefused(t *testing.T) {
+	b := newBench(t, trio)
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	text, err := os.ReadFile(b.lab.Inventory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "lab/inventory.yaml", strings.Replace(string(text), `serial: "LAB-LEAF1"`, `serial: "MT2214X00123"`, 1))
+	for _, verb := range []string{"plan", "drift"} {
+		r := b.must(t, exitRefused, verb)
+		if strings.Contains(r.out, "hold what the model owns") || !regexp.MustCompile(`(?m)^refused: 1 device must not be written`).MatchString(r.out) {
+			t.Errorf("%s", r)
+		}
+		if !strings.HasPrefix(r.err, "reading 3 devices\n") {
+			t.Errorf("%s", r)
+		}
+	}
+	// A device that cannot be read is worse, and comes last.
+	_ = b.lab.Box("spine1").Close()
+	r := b.must(t, exitError, "plan", "--detailed-exitcode")
+	if !strings.HasSuffix(r.out, "\n1 device could not be read\n") || !strings.Contains(r.out, "\nrefused: 1 device") {
+		t.Errorf("%s", r)
+	}
+	if regexp.MustCompile(`(?m)^spine1 .*spine1`).MatchString(r.out) {
+		t.Errorf("the error repeats the name: %s", r)
+	}
+}
+
+// TestFailuresGroup: devices that fail in the same way stand in one line.
+func TestFailuresGroup(t *testing.T) {
+	b := newBench(t, strings.Replace(trio, "spines: {count: 1", "spines: {count: 3", 1))
+	_ = b.lab.Close()
+	r := b.must(t, exitError, "drift")
+	want := `host1 (linux/generic): failed: open: ssh ADDRESS: connection refused
+leaf1 (eos/7060x6): failed: open: ssh ADDRESS: connection refused
+spine1, spine2, spine3 (sonic/sn5600): failed: open: gnmi dial: connection refused
+5 devices could not be read
+`
+	if d := cmp.Diff(want, regexp.MustCompile(`127.0.0.1:\d+`).ReplaceAllString(r.out, "ADDRESS")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestObserved: what differs and is not ours is shown apart from what will be written, and counted.
+func TestObserved(t *testing.T) {
+	b := newBench(t, strings.Replace(trio, "manage: {switches: own, hosts: own}", "manage: {switches: {mtu: own}}", 1))
+	r := b.must(t, exitOK, "plan", "--device", "spine1")
+	for _, want := range []string{
+		`(?m)^  Ethernet0\n    mtu +9100B → 9214B `,
+		`(?m)^  observed, never written:\n    Ethernet0\n      trust +none → dscp`,
+		`(?m)^plan: 1 setting `,
+		`(?m)^observed: \d+ values differ on 1 device$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(r.out) {
+			t.Errorf("no %s in %s", want, r)
+		}
+	}
+	for line := range strings.Lines(r.out) {
+		line = strings.ReplaceAll(line, b.dir+"/", "")
+		if n := len([]rune(line)); n > 101 && strings.HasPrefix(line, "    ") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// TestNeeds: the plan says what apply will ask for, in the words in which apply asks.
+func TestNeeds(t *testing.T) {
+	b := newBench(t, trio)
+	plan := b.must(t, exitOK, "plan").out
+	apply := b.must(t, exitRefused, "apply", "--yes").err
+	what := regexp.MustCompile(`\d+ ports? on \d+ devices? flap, or worse`)
+	if got, want := what.FindString(plan), what.FindString(apply); got != want || got == "" {
+		t.Errorf("plan says %q, apply %q", got, want)
+	}
+	if strings.Contains(plan, "--accept-unverified") {
+		t.Errorf("emulated devices need no leave:\n%s", plan)
+	}
+	text, err := os.ReadFile(b.lab.Inventory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "lab/inventory.yaml", strings.ReplaceAll(string(text), "lab: true", "lab: false"))
+	want := "\napply needs --accept-unverified: nobody has tried linux/generic, eos/7060x6, sonic/sn5600 on a real device\n"
+	if r := b.call(t, "plan"); !strings.Contains(r.out, want) {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestHints: what a run leaves is said as a command that can be pasted, and only when something is left.
+func TestHints(t *testing.T) {
+	b := newBench(t, trio)
+	b.write(t, "with 'space'.yaml", "apiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: trio}\n")
+	b.layers = append(b.layers, "-f", filepath.Join(b.dir, "with 'space'.yaml"))
+
+	// Nothing is written: nothing to go on with.
+	b.lab.Box("spine1").(*sonic.Switch).Fault(sonic.Faults{Set: sonic.Refuse, Sentence: "no"})
+	b.lab.Box("leaf1").(*eos.Switch).SetFaults(eos.Faults{StallAt: regexp.MustCompile(`^configure session`), NoEnd: true})
+	r := b.call(t, "apply", "--yes", "--allow-disruptive")
+	if strings.Contains(r.out, "runs resume") || !regexp.MustCompile(`(?m)^run \S+: nothing was written$|^nothing was written$`).MatchString(r.out) {
+		t.Errorf("%s", r)
+	}
+
+	// A part is in force.
+	b.lab.Box("leaf1").(*eos.Switch).SetFaults(eos.Faults{})
+	r = b.must(t, exitPartly, "apply", "--yes", "--allow-disruptive")
+	m := regexp.MustCompile(`(?m)^to take it back: fabricctl (.*)$`).FindStringSubmatch(r.out)
+	if m == nil || !strings.Contains(r.out, "\nto finish it:    fabricctl runs resume ") {
+		t.Fatalf("%s", r)
+	}
+	b.lab.Box("spine1").(*sonic.Switch).Fault(sonic.Faults{})
+	out, err := exec.Command("sh", "-c", `exec "$0" `+m[1], asProgram(t)).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "to take the rest back") {
+		t.Errorf("%s\n%v\n%s", m[1], err, out)
+	}
+
+	// Nothing to do.
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	if r := b.must(t, exitOK, "apply"); !strings.HasSuffix(r.out, "nothing was written\n") || strings.Contains(r.out, "runs ") {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestQuote lets a shell read the words again.
+func TestQuote(t *testing.T) {
+	words := []string{"a", "", "a b", "it's", `$HOME "x"`, "-f", "a\nb", "ü", "~", "*"}
+	var quoted []string
+	for _, w := range words {
+		quoted = append(quoted, quote(w))
+	}
+	out, err := exec.Command("sh", "-c", `for w in `+strings.Join(quoted, " ")+`; do printf '%s\0' "$w"; done`).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(words, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestComesTo: what is said about each way in which a run can end.
+func TestComesTo(t *testing.T) {
+	applied := rollout.Result{Outcome: rollout.Applied, Steps: 1, Done: 1}
+	back := rollout.Result{Outcome: rollout.RolledBack, Steps: 1, Cause: rollout.FailedCause}
+	held := rollout.Result{Outcome: rollout.Unchanged, Steps: 1, Cause: rollout.NotStarted}
+	same := rollout.Result{Outcome: rollout.Unchanged}
+	unknown := rollout.Result{Outcome: rollout.Unknown, Steps: 1, Cause: rollout.FailedCause}
+	for _, x := range []struct {
+		name string
+		kind rollout.Kind
+		rs   []rollout.Result
+		want string
+	}{
+		{"all done", rollout.KindApply, []rollout.Result{applied, same}, ""},
+		{"none begun", rollout.KindApply, []rollout.Result{held, same}, ": nothing was written"},
+		{"all back", rollout.KindApply, []rollout.Result{back, held}, ": all that was written was taken back"},
+		{"a part", rollout.KindApply, []rollout.Result{applied, held}, "resume"},
+		{"not known", rollout.KindApply, []rollout.Result{unknown, same}, "resume"},
+		{"rolled back", rollout.KindRollback, []rollout.Result{{Outcome: rollout.RolledBack, Steps: 1}, same}, ": all that was written was taken back"},
+		{"not wholly rolled back", rollout.KindRollback, []rollout.Result{{Outcome: rollout.RolledBack, Steps: 1}, unknown}, "take the rest back"},
+	} {
+		got := (&app{}).comesTo(&rollout.Run{ID: "1", Kind: x.kind, Results: x.rs}, true)
+		if got != x.want && (len(x.want) == 0 || x.want[0] == ':' || !strings.Contains(got, x.want)) {
+			t.Errorf("%s: %q, want %q", x.name, got, x.want)
+		}
+	}
+}
+
+// TestInterruptPlan: a signal ends a plan that waits for a device, with one sentence on a line of its own.
+func TestInterruptPlan(t *testing.T) {
+	b := newBench(t, trio)
+	stalled := make(chan struct{}, 8)
+	b.lab.Box("leaf1").(*eos.Switch).SetFaults(eos.Faults{
+		StallAt: regexp.MustCompile(`^show`), OnLine: func(string) { stalled <- struct{}{} },
+	})
+	c := exec.Command(asProgram(t), b.args("plan")...)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-stalled
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
+		t.Errorf("%v, want exit %d", err, exitInterrupted)
+	}
+	if !regexp.MustCompile(`(?m)^interrupted: .*not read: .*leaf1`).MatchString(errs.String()) || strings.Count(errs.String(), "signal")+strings.Count(errs.String(), "interrupt") > 1 {
+		t.Errorf("%s", &errs)
+	}
+}
+
+// TestNobodyReads: the demo ends when its reader leaves, and takes its directory with it.
+func TestNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	c := exec.Command(asProgram(t), "demo")
+	c.Env = append(os.Environ(), "TMPDIR="+dir)
+	r, w := io.Pipe()
+	_ = w.Close()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr, c.Stdin = io.Discard, r
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	var ended *exec.ExitError
+	if err := c.Wait(); err != nil && !(errors.As(err, &ended) && ended.Exited()) {
+		t.Errorf("%v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v is left: %v", left, err)
+	}
+}
