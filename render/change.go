@@ -335,6 +335,21 @@ func partOf(k, object Key) bool {
 	return k.Whole() == object || k.Scope == object.Object || strings.HasPrefix(k.Scope, object.Object+">")
 }
 
+// Owned is what the model owns on a device that holds live: Owns, and what is Left. Whoever compares with the same
+// device later has to own what the changes name, too: it is not left any more when they are made.
+func Owned(d *Dialect, dev intent.Device, f Facts, live Config) (func(Key) bool, diag.List) {
+	own := d.Owns(dev, f)
+	if d.Left == nil {
+		return own, nil
+	}
+	keys, l := d.Left(dev, f, live)
+	left := make(map[Key]bool, len(keys))
+	for _, k := range keys {
+		left[k] = true
+	}
+	return func(k Key) bool { return left[k] || own(k) }, l
+}
+
 // KeepUsed drops from cs the removals of shared objects that something still names afterwards: a class that left the
 // model leaves its queues as they are, and so must leave what they bind. used lists those objects.
 func KeepUsed(d *Dialect, live Config, cs []Change) (kept []Change, used []Key) {

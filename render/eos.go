@@ -27,6 +27,7 @@ var eos = Dialect{
 	OS:      "eos",
 	Ext:     ".eos.cfg",
 	Owns:    eosOwns,
+	Left:    eosLeft,
 	Render:  eosRender,
 	Text:    eosText,
 	Parse:   eosParse,

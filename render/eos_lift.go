@@ -19,7 +19,7 @@ import (
 // A port without an mtu line, or with marking thresholds in a unit of unknown size (kbytes, segments, time), has that
 // area unknown.
 func eosLift(c Config, f Facts) (map[string]intent.Policy, diag.List) {
-	l := &eosLifter{c: c, host: f.Hostname, out: map[string]intent.Policy{}}
+	l := &eosLifter{c: c, host: f.Hostname, mixed: map[[2]int]bool{}, out: map[string]intent.Policy{}}
 	l.device()
 	for _, s := range c {
 		name, ok := strings.CutPrefix(s.Key.Object, eosInterfaceMode)
@@ -40,6 +40,7 @@ type eosLifter struct {
 	base  intent.Policy // what the whole device shares
 	off   bool          // priority-flow-control all off
 	noMTU []string
+	mixed map[[2]int]bool // lossless priorities and other traffic classes of their queue, said already
 	out   map[string]intent.Policy
 	l     diag.List
 }
@@ -120,7 +121,27 @@ func (l *eosLifter) port(mode string) intent.Policy {
 		l.queue(levels, i, &p)
 	}
 	p.Watchdog = l.watchdog(levels)
+	l.together(&p)
 	return p
+}
+
+// together says which traffic classes share the queue of a lossless priority: pause stops them too, and what they
+// send is not lossless all the way.
+func (l *eosLifter) together(p *intent.Policy) {
+	for _, prio := range p.Lossless() {
+		for tc, q := range p.TCQueue {
+			at := [2]int{prio, tc}
+			if tc == prio || q != p.TCQueue[prio] || q > 7 || l.mixed[at] {
+				continue
+			}
+			l.mixed[at] = true
+			if slices.Contains(p.DSCP[:], uint8(tc)) {
+				l.say(diag.Warning, Key{"", eosTC(tc), ""}, "traffic class %d shares tx-queue %d with lossless priority %d", tc, q, prio)
+			} else {
+				l.say(diag.Info, Key{"", eosTC(tc), ""}, "traffic class %d shares tx-queue %d with lossless priority %d; no code point leads to it", tc, q, prio)
+			}
+		}
+	}
 }
 
 func (l *eosLifter) mtu(scope, mode string, p *intent.Policy) {

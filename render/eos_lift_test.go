@@ -199,6 +199,7 @@ end
 				"Ethernet3": with(base, func(p *intent.Policy) { p.Queues[4], p.Queues[5] = ramp, ramp }),
 			}
 		}(),
+		says: []string{"traffic class 4 shares tx-queue 4 with lossless priority 5"},
 	}, {
 		name: "everything off at once", text: `
 priority-flow-control all off
@@ -265,5 +266,20 @@ interface Ethernet2
 				}
 			}
 		})
+	}
+}
+
+// TestEOSTogether: another traffic class in the queue of a lossless priority is said, on a device of ours too. Until
+// some code point leads to it, it is no more than a trap.
+func TestEOSTogether(t *testing.T) {
+	c := Apply(must(t, eosLeaf()), []Change{{Op: Add, Key: Key{"", eosTC(5), ""}, After: new("3")}})
+	for dscp, want := range map[string]string{
+		"0": "info: lift: traffic class 5 shares tx-queue 3 with lossless priority 3; no code point leads to it",
+		"5": "warning: lift: traffic class 5 shares tx-queue 3 with lossless priority 3",
+	} {
+		_, l := eos.Lift(Apply(c, []Change{{Op: Modify, Key: Key{"", eosDSCP(63), ""}, After: &dscp}}), Facts{})
+		if len(l) != 1 || !strings.HasSuffix(l[0].String(), want) {
+			t.Errorf("dscp 63 in traffic class %s: %v", dscp, l)
+		}
 	}
 }

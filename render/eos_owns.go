@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
@@ -199,3 +200,27 @@ func eosQueueArea(object string) (area intent.Area, ok bool) {
 
 // eosIsDrop reports whether a line has the queue drop early instead of marking.
 func eosIsDrop(object string) bool { return strings.HasPrefix(object, "random-detect drop ") }
+
+// eosLeft is the counters of marks of queues that a profile of ours still marks and the model does not name any more:
+// they stand on the ports, outside of the profile.
+func eosLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
+	own := eosOwns(d, f)
+	var keys []Key
+	for _, s := range live {
+		path := eosPath(s.Key.Scope)
+		if s.Key.Object != eosCount || len(path) != 2 || own(s.Key) {
+			continue
+		}
+		i := slices.IndexFunc(d.Ports, func(p intent.Port) bool { return eosPort(p.Iface) == path[0] && p.State == intent.Active })
+		if i < 0 || d.State != intent.Active || !d.Ports[i].Manage.Owned().Has(intent.AreaECN) {
+			continue
+		}
+		name := live.Get(eosInside("", path[0]), eosBinding, "")
+		queue := eosInside(eosInside("", eosProfileMode+name), path[1])
+		_, marks := live.Find(Key{queue, eosECN, "minimum-threshold"})
+		if marks && ownName(eosNameLimit, eosNameRune, d.Fabric, name) {
+			keys = append(keys, s.Key)
+		}
+	}
+	return keys, nil
+}

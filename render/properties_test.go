@@ -28,6 +28,7 @@ func checkProperties(t *testing.T, x target) {
 		"each prefix of a diff is sane": propPrefix,
 		"input order does not matter":   propShuffled,
 		"remaining resumes anywhere":    propRemaining,
+		"classes leave nothing behind":  propLeft,
 	} {
 		t.Run(name, func(t *testing.T) { rapid.Check(t, func(rt *rapid.T) { property(rt, x) }) })
 	}
@@ -255,6 +256,32 @@ func propRemaining(t *rapid.T, x target) {
 	if again := Diff(x.dialect, x.facts, Apply(half, back).Filter(own), live.Filter(own)); len(again) > 0 {
 		t.Fatalf("rollback does not end in the old state: %s", changes(again))
 	}
+}
+
+// propLeft gives the device other classes: no object of ours stays in use for those that are gone, and the next plan is
+// empty.
+func propLeft(t *rapid.T, x target) {
+	d := drawDevice(t, x)
+	live := liveOf(t, x, d)
+	if own, _ := Owned(x.dialect, d, x.facts, live); !live.Filter(own).Equal(live.Filter(x.dialect.Owns(d, x.facts))) {
+		t.Fatal("something is left of classes that are there")
+	}
+	next := d
+	next.Classes = [8]string{}
+	drawClasses(t, &next)
+	next = remodel(t, x, next)
+	want := rendered(t, x, next)
+	own, _ := Owned(x.dialect, next, x.facts, live)
+	cs, used := KeepUsed(x.dialect, live, Diff(x.dialect, x.facts, live.Filter(own), want.Filter(own)))
+	if len(used) > 0 {
+		t.Fatalf("still used: %v", used)
+	}
+	after := Apply(live, cs)
+	own, _ = Owned(x.dialect, next, x.facts, after)
+	if again := Diff(x.dialect, x.facts, after.Filter(own), want.Filter(own)); len(again) > 0 {
+		t.Fatalf("the next plan is not empty: %s", changes(again))
+	}
+	mustEqual(t, "after undo", live, Apply(after, Undo(cs)))
 }
 
 // changes is cs for people.

@@ -247,6 +247,10 @@ type Dialect struct {
 	// Owns returns which keys the model owns on d: the bindings and scalars of modelled, active ports for the areas
 	// with mode Own and the classes the model names; shared objects by prefix or by adoption (Facts.Names).
 	Owns func(d intent.Device, f Facts) func(Key) bool
+	// Left is what an earlier model of the same name wrote on d and this one does not name, seen by its value: bindings
+	// of active ports to objects of this fabric, and what went with them. What cannot be told from somebody else's is
+	// not among the keys, but is a finding. Nil when there is no such thing; see Owned.
+	Left func(d intent.Device, f Facts, live Config) ([]Key, diag.List)
 	// Render is the configuration that d asks for, over all areas the dialect knows; what the target cannot express,
 	// or two values for one key, is a finding.
 	Render func(d intent.Device, f Facts) (Config, diag.List)

@@ -25,6 +25,7 @@ var sonic = Dialect{
 	OS:     "sonic",
 	Ext:    ".config_db.json",
 	Owns:   sonicOwns,
+	Left:   sonicLeft,
 	Render: sonicRender,
 	Text:   sonicText,
 	Parse:  sonicParse,

@@ -220,9 +220,9 @@ func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
 
 // steps computes the ordered transactions of a device, their undo and what they risk.
 func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) {
-	own := dialect.Owns(d, f)
+	own, stays := render.Owned(dialect, d, f, live)
 	want, finds := dialect.Render(d, f)
-	dp.Findings.Add(finds...)
+	dp.Findings.Add(append(stays, finds...)...)
 	j := judge{d: dialect, f: f, own: own}
 	owned := live.Filter(own)
 	dp.Live = j.fingerprint(owned)

@@ -23,7 +23,14 @@ type judge struct {
 }
 
 func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step) judge {
-	own := d.Owns(dev, f)
+	byKey := d.Owns(dev, f)
+	planned := map[render.Key]bool{} // the plan owned what it changes, when it saw the values
+	for _, s := range steps {
+		for _, c := range s.Changes {
+			planned[c.Key] = true
+		}
+	}
+	own := func(k render.Key) bool { return planned[k] || byKey(k) }
 	want, _ := d.Render(dev, f)
 	return judge{d: d, f: f, own: own, want: want.Filter(own), steps: steps}
 }
