@@ -138,3 +138,36 @@ func TestSharedOnEOS(t *testing.T) {
 		t.Errorf("validate %s", r)
 	}
 }
+
+// TestClassLeaves: a class that leaves the model, or moves to another priority, leaves nothing behind on any device.
+func TestClassLeaves(t *testing.T) {
+	fresh := newUsedBench(t, trio)
+	fresh.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	want := fresh.config(t)
+	for name, earlier := range map[string]string{
+		"gone":  strings.Replace(trio, "  - {name: cnp,", "  - {name: storage, dscp: [34], priority: 4, lossless: true, ecn: {kmin: 500KB, kmax: 1600KB, pmax: 10%}, bandwidth: 20%}\n  - {name: cnp,", 1),
+		"moved": strings.Replace(trio, "priority: 3", "priority: 4", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newUsedBench(t, trio)
+			b.write(t, "fabric.yaml", strings.Replace(earlier, "bandwidth: 60%", "bandwidth: 40%", 1))
+			b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+			before := b.config(t)
+			first := b.run(t)
+			b.write(t, "fabric.yaml", trio)
+			b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+			if d := cmp.Diff(want, b.config(t)); d != "" {
+				t.Errorf("(-as if it had never been +now):\n%s", d)
+			}
+			b.must(t, exitOK, "plan", "--detailed-exitcode")
+			for _, r := range b.runs(t) {
+				if r.ID != first {
+					b.must(t, exitOK, "runs", "rollback", r.ID)
+				}
+			}
+			if d := cmp.Diff(before, b.config(t)); d != "" {
+				t.Errorf("after rollback (-want +got):\n%s", d)
+			}
+		})
+	}
+}
