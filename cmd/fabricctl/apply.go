@@ -29,8 +29,9 @@ func (a *app) newApply() *cobra.Command {
 		Short: "Carry out a plan: write, read back, confirm, save",
 		Long: `Apply a plan file made by plan --out, or plan the model and apply that. Before each device is touched, its undo is in
 the journal; after the write it is read back over a new connection, and only then confirmed and saved. A device whose
-live state has moved since the plan is refused, and so is a plan of another model (exit 4). The model is needed with a
-plan file too: it says how to reach the devices.
+live state has moved since the plan is refused, and so is a plan of another model, or with a device that must not be
+written (exit 4). The model is needed with a plan file too: it says how to reach the devices, and the file must not ask
+for more than it.
 
 Without a plan file, apply shows the plan and asks on a terminal, unless --yes is given; elsewhere --yes is needed. A change that makes links flap, or worse, needs
 --allow-disruptive. Platforms that nobody has tried on a real device need --accept-unverified.`,
@@ -81,6 +82,9 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		if want := m.fabric.Digest(); p.Model != want {
 			return fail(exitRefused, "make a new plan", "%s was made from another model: digest %.12s there, %.12s now", args[0], p.Model, want)
 		}
+		if err := e.Check(p, m.net, m.emulated); err != nil {
+			return a.finish(ctx, nil, err, json)
+		}
 	} else {
 		if p, err = a.planFor(ctx, m, o.planFlags); err != nil {
 			return err
@@ -88,6 +92,9 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		if err := a.printPlan(a.sys.err, p, o.details); err != nil {
 			return err
 		}
+	}
+	if err := p.Refusal(); err != nil {
+		return a.finish(ctx, nil, err, json)
 	}
 	if err := applicable(p, o.opts); err != nil {
 		return err

@@ -107,7 +107,7 @@ func TestInterrupt(t *testing.T) {
 	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive") // and nothing is in the way
 }
 
-// TestReplacedDevice: another box at the same address is not written, and no host is brought to rely on it.
+// TestReplacedDevice: with another box at the address of one, nothing is written anywhere.
 func TestReplacedDevice(t *testing.T) {
 	b := newBench(t, trio)
 	text, err := os.ReadFile(b.lab.Inventory)
@@ -115,9 +115,9 @@ func TestReplacedDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.write(t, "lab/inventory.yaml", strings.Replace(string(text), `serial: "LAB-LEAF1"`, `serial: "MT2214X00123"`, 1))
-	r := b.must(t, exitPartly, "apply", "--yes", "--allow-disruptive")
-	if !strings.Contains(r.out+r.err, `serial number "LAB-LEAF1"`) || b.lab.Box("leaf1").(*eos.Switch).Counters().ConfigLines != 0 {
-		t.Errorf("%s", r)
+	r := b.must(t, exitRefused, "apply", "--yes", "--allow-disruptive")
+	if !strings.Contains(r.err, `serial number "LAB-LEAF1"`) || !strings.Contains(r.err, "--device") || b.writes() != 0 || len(b.runs(t)) != 0 {
+		t.Errorf("%d writes, %s", b.writes(), r)
 	}
 }
 

@@ -21,6 +21,12 @@ type loaded struct {
 	findings diag.List
 }
 
+// emulated reports whether a device is one of the lab.
+func (m loaded) emulated(device string) bool {
+	e := m.fabric.Endpoints[device]
+	return e != nil && e.Lab.V
+}
+
 // load reads layers, resolves, lints and acknowledges. It renders too when asked: what a target cannot express is a
 // finding like any other.
 func (a *app) load(layers []string) (loaded, error) {

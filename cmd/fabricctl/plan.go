@@ -174,7 +174,7 @@ func part(net *intent.Net, only []string) (*intent.Net, error) {
 // allLab reports whether every device of net is an emulated one.
 func allLab(m loaded, net *intent.Net) bool {
 	for _, d := range net.Devices {
-		if e := m.fabric.Endpoints[d.Name]; e == nil || !e.Lab.V {
+		if !m.emulated(d.Name) {
 			return false
 		}
 	}

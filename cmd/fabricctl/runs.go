@@ -247,6 +247,7 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 			if err != nil {
 				return err
 			}
+			e.Model = m.fabric.Digest()
 			r, err := act(ctx, e, args[0])
 			return a.finish(ctx, r, err, json)
 		},
@@ -329,7 +330,11 @@ func (a *app) newLock() *cobra.Command {
 			if json {
 				return a.printJSON(locksJSON{"fabricctl/locks/v1", []journal.Lease{was}})
 			}
-			_, err = fmt.Fprintf(a.sys.out, "%s: broken; it was held by %s for run %s\n", args[0], was.Owner, was.Run)
+			who := "its file was damaged"
+			if was.Run != "" {
+				who = "it was held by " + was.Owner + " for run " + was.Run
+			}
+			_, err = fmt.Fprintf(a.sys.out, "%s: broken; %s\n", args[0], who)
 			return err
 		},
 	}

@@ -35,6 +35,9 @@ func (s *session) apply(ctx context.Context) Result {
 		}
 		return s.untouched(ctx, nil, s.stale(live, 0))
 	}
+	if err := s.holds(live); err != nil {
+		return s.untouched(ctx, nil, err)
+	}
 	return s.forward(ctx, 0)
 }
 

@@ -1,0 +1,137 @@
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Check refuses a plan that does not come from net as it stands, with a *RefusedError that names what does not fit: a
+// file is a proposal, and the model decides what may be written. It contacts no device; what only a device knows (what
+// it holds, what a change risks there, what may be adopted) is checked again by Apply before its first write. net is
+// the whole model, of which p may be a part. Verified and Lab are not believed but set: Verified from net, Lab from lab,
+// which says whether a device is emulated.
+func (e *Engine) Check(p *Plan, net *intent.Net, lab func(device string) bool) error {
+	err := p.check()
+	if err == nil && p.Fabric != net.Fabric {
+		err = fmt.Errorf("it is for fabric %q, the model is %q", p.Fabric, net.Fabric)
+	}
+	p.Lab = true
+	for i := range p.Devices {
+		if err != nil {
+			break
+		}
+		d := &p.Devices[i]
+		want := net.Device(d.Name)
+		if want == nil {
+			err = fmt.Errorf("the model has no device %q", d.Name)
+			break
+		}
+		d.Verified = want.Profile.Verified
+		p.Lab = p.Lab && lab(d.Name)
+		if err = e.agrees(d, *want, p.Adopt); err != nil {
+			err = fmt.Errorf("%s: %w", d.Name, err)
+		}
+	}
+	if err != nil {
+		return &RefusedError{Reason: "the plan does not fit the model: " + err.Error(), Hint: "make a new plan", Err: err}
+	}
+	return nil
+}
+
+// agrees compares the plan of one device with the device of the model.
+func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
+	m, _ := mode(&want)
+	switch {
+	case d.OS != want.OS() || d.Platform != want.Platform || d.Host != want.Host:
+		return fmt.Errorf("it is of platform %q in the plan, and %q in the model", d.Platform, want.Platform)
+	case d.Mode != m:
+		return fmt.Errorf("its mode is %q in the plan, and %q by the model", d.Mode, m)
+	case m == Write && d.Live == "" && d.Error == "" && !d.Blocked:
+		return fmt.Errorf("the plan does not say what it held")
+	case len(d.Adopted) > 0 && !adopt:
+		return fmt.Errorf("it has adopted objects in a plan without adoption")
+	case len(d.Steps) == 0:
+		return nil
+	}
+	if w := d.Steps[0].Wave; d.Host && w != waveHosts && w != waveLowering || !d.Host && w != waveSwitches {
+		return fmt.Errorf("wave %d is not one that it may be in", w)
+	}
+	if err := identify(&want, d.Facts); err != nil {
+		return err
+	}
+	want = want.Bind(d.Facts.Aliases)
+	want.Origins = nil
+	if same, err := sameJSON(d.Intent, &want); err != nil || !same {
+		return fmt.Errorf("what it is to do is not what the model says")
+	}
+	dialect := e.Dialect(d.OS)
+	if dialect == nil {
+		return fmt.Errorf("no dialect is called %q", d.OS)
+	}
+	f := d.Facts
+	f.Names = d.Adopted
+	asked, finds := dialect.Render(want, f)
+	if finds.HasErrors() {
+		return fmt.Errorf("the model cannot be expressed on it")
+	}
+	own := dialect.Owns(want, f)
+	for i, s := range d.Steps {
+		for _, c := range s.Changes {
+			switch {
+			case !own(c.Key):
+				return fmt.Errorf("step %d: %s is not the model's to write", i+1, c.Key)
+			case !equalValue(c.After, value(asked, c.Key)):
+				return fmt.Errorf("step %d: %s becomes %s, and the model wants %s", i+1, c.Key, shown(c.After), shown(value(asked, c.Key)))
+			}
+		}
+	}
+	return nil
+}
+
+// sameJSON compares values as files hold them.
+func sameJSON(a, b any) (bool, error) {
+	x, err := json.Marshal(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := json.Marshal(b)
+	return bytes.Equal(x, y), err
+}
+
+// holds wants what the plan says about the device, besides what it holds, to be so now: the names of its interfaces,
+// what may be adopted, and what the changes risk.
+func (s *session) holds(live render.Config) error {
+	stale := func(format string, a ...any) error {
+		return &RefusedError{Reason: s.dp.Name + ": " + fmt.Sprintf(format, a...), Hint: "plan again"}
+	}
+	if !maps.Equal(s.dp.Facts.Aliases, s.facts.Aliases) {
+		return stale("its interfaces have other names than in the plan")
+	}
+	if len(s.dp.Adopted) > 0 {
+		f := s.facts
+		f.Names = nil
+		names, _ := render.Adopt(s.j.d, *s.dp.Intent, f, live)
+		for k, v := range s.dp.Adopted {
+			if names[k] != v {
+				return stale("%s cannot stand for %s any more", v, k)
+			}
+		}
+	}
+	var cs []render.Change
+	for _, x := range s.dp.Steps {
+		cs = append(cs, x.Changes...)
+	}
+	is := render.Hitless
+	for _, r := range s.j.d.Risk(live, cs, s.facts) {
+		is = max(is, r.Class)
+	}
+	if said, _ := s.dp.Worst(); is > said {
+		return stale("the change is of class %s, and the plan says %s", is, said)
+	}
+	return nil
+}
