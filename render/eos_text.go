@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,6 +242,9 @@ func eosStatement(scope, line string) (settings []Setting, leaf bool) {
 		set(object, "", eosNormal(object, "", value))
 		return settings, true
 	}
+	if eosBare(line) {
+		return nil, true
+	}
 	if !(strings.HasPrefix(scope, eosInterfaceMode) && eosQueue.MatchString(line)) {
 		set(line, "", "")
 	}
@@ -327,8 +331,26 @@ func eosScalar1(words []string) (object, value string, ok bool) {
 		return object, value, value == "strict"
 	case eosPFC:
 		return object, value, value == "on"
-	case eosMTU, eosBinding, eosShare, eosTimeout, eosRecovery, eosPolling, eosAction, eosPortAct:
-		return object, value, true
 	}
-	return object, value, eosPrioHead.MatchString(object) && (value == "drop" || value == "no-drop")
+	if eosPrioHead.MatchString(object) {
+		return object, value, value == "drop" || value == "no-drop"
+	}
+	return object, value, eosAnyValue(object)
 }
+
+// eosAnyValue reports whether object is the head of a line whose value may be any word.
+func eosAnyValue(object string) bool {
+	switch object {
+	case eosMTU, eosBinding, eosShare, eosTimeout, eosRecovery, eosPolling, eosAction, eosPortAct:
+		return true
+	}
+	return false
+}
+
+// eosBare reports whether line is the head of a line of one value, without the value: it says nothing, and must not
+// be taken for the setting.
+func eosBare(line string) bool {
+	return line == eosTrust || line == eosPriority || line == eosPFC || eosAnyValue(line) || eosPrioHead.MatchString(line) || eosMapHead.MatchString(line)
+}
+
+var eosMapHead = regexp.MustCompile(`^qos map (dscp \d+ to traffic-class|traffic-class \d+ to tx-queue)$`)
