@@ -120,3 +120,15 @@ func TestResumeUnderAnotherModel(t *testing.T) {
 	}
 	b.must(t, exitOK, "runs", "rollback", b.run(t))
 }
+
+// TestLeavingClassFromFile: what an earlier model left is taken away by a plan file, too.
+func TestLeavingClassFromFile(t *testing.T) {
+	more := strings.Replace(trio, "bandwidth: 60%", "bandwidth: 40%", 1)
+	b := newBench(t, strings.Replace(more, "  - {name: cnp,", "  - {name: storage, dscp: [34], priority: 4, lossless: true, ecn: {kmin: 500KB, kmax: 1600KB, pmax: 10%}, bandwidth: 20%}\n  - {name: cnp,", 1))
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	b.write(t, "fabric.yaml", trio)
+	path := filepath.Join(b.dir, "plan.json")
+	b.must(t, exitOK, "plan", "--out", path)
+	b.must(t, exitOK, "apply", path, "--allow-disruptive")
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+}

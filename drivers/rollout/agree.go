@@ -48,7 +48,7 @@ func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
 	m, _ := mode(&want)
 	switch {
 	case d.OS != want.OS() || d.Platform != want.Platform || d.Host != want.Host:
-		return fmt.Errorf("it is of platform %q in the plan, and %q in the model", d.Platform, want.Platform)
+		return fmt.Errorf("the plan takes it for another kind of device than %q", want.Platform)
 	case d.Mode != m:
 		return fmt.Errorf("its mode is %q in the plan, and %q by the model", d.Mode, m)
 	case m == Write && d.Live == "" && d.Error == "" && !d.Blocked:
@@ -83,7 +83,7 @@ func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
 	for i, s := range d.Steps {
 		for _, c := range s.Changes {
 			switch {
-			case !own(c.Key):
+			case !own(c.Key) && (c.After != nil || dialect.Left == nil): // what is left by an earlier model, only the device can tell
 				return fmt.Errorf("step %d: %s is not the model's to write", i+1, c.Key)
 			case !equalValue(c.After, value(asked, c.Key)):
 				return fmt.Errorf("step %d: %s becomes %s, and the model wants %s", i+1, c.Key, shown(c.After), shown(value(asked, c.Key)))
@@ -104,7 +104,7 @@ func sameJSON(a, b any) (bool, error) {
 }
 
 // holds wants what the plan says about the device, besides what it holds, to be so now: the names of its interfaces,
-// what may be adopted, and what the changes risk.
+// what may be adopted, what an earlier model left, and what the changes risk.
 func (s *session) holds(live render.Config) error {
 	stale := func(format string, a ...any) error {
 		return &RefusedError{Reason: s.dp.Name + ": " + fmt.Sprintf(format, a...), Hint: "plan again"}
@@ -122,8 +122,14 @@ func (s *session) holds(live render.Config) error {
 			}
 		}
 	}
+	own, _ := render.Owned(s.j.d, *s.dp.Intent, s.facts, live)
 	var cs []render.Change
 	for _, x := range s.dp.Steps {
+		for _, c := range x.Changes {
+			if !own(c.Key) {
+				return stale("%s is not the model's to write", c.Key)
+			}
+		}
 		cs = append(cs, x.Changes...)
 	}
 	is := render.Hitless

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -17,7 +18,7 @@ func remade(f *fabric, d *DevicePlan) {
 	dialect := f.e.Dialect("test")
 	facts := d.Facts
 	facts.Names = d.Adopted
-	j := newJudge(dialect, facts, *d.Intent, nil)
+	j := newJudge(dialect, facts, *d.Intent, d.Steps)
 	at := f.boxes[d.Name].running.Filter(j.own)
 	for i := range d.Steps {
 		s := &d.Steps[i]
@@ -48,8 +49,8 @@ func TestCheck(t *testing.T) {
 				d.Steps[i].Device = "s9"
 			}
 		}},
-		{"another system", `platform "other/box"`, func(_ *Plan, d *DevicePlan) { d.OS, d.Platform = "other", "other/box" }},
-		{"a host that is none", "platform", func(_ *Plan, d *DevicePlan) { d.Host = true }},
+		{"another system", `another kind of device than "test/box"`, func(_ *Plan, d *DevicePlan) { d.OS, d.Platform = "other", "other/box" }},
+		{"a host that is none", "another kind", func(_ *Plan, d *DevicePlan) { d.Host = true }},
 		{"left alone", `its mode is "observe" in the plan, and "write" by the model`, func(_ *Plan, d *DevicePlan) { d.Mode, d.Steps = Watch, nil }},
 		{"never read", "does not say what it held", func(_ *Plan, d *DevicePlan) { d.Live, d.Steps = "", nil }},
 		{"another intent", "is not what the model says", func(_ *Plan, d *DevicePlan) { d.Intent.Ports[0].Manage = intent.Manage{} }},
@@ -120,6 +121,10 @@ func TestApplyDoubtsThePlan(t *testing.T) {
 		name, says string
 		rig        func(*DevicePlan, *box)
 	}{
+		{"a removal of what no model left", "other|thing|a is not the model's to write", func(d *DevicePlan, _ *box) {
+			v := "1"
+			d.Steps[0].Changes = append(d.Steps[0].Changes, render.Change{Op: render.Remove, Key: render.Key{Scope: "other", Object: "thing", Field: "a"}, Before: &v})
+		}},
 		{"risks left out", "the change is of class flap, and the plan says hitless", func(d *DevicePlan, _ *box) { d.Risks = nil }},
 		{"renamed interfaces", "other names", func(_ *DevicePlan, b *box) { b.facts.Aliases = map[string]string{"Eth1": "p1"} }},
 		{"the adopted object is used by others now", "theirs cannot stand for prof|ours-a any more", func(_ *DevicePlan, b *box) {
@@ -129,14 +134,19 @@ func TestApplyDoubtsThePlan(t *testing.T) {
 		f := newFabric(stateDir(t), "s1")
 		b := f.boxes["s1"]
 		b.running = render.Apply(b.running, changes("port p1 profile theirs"))
+		f.e.Dialect("test").Left = func(intent.Device, render.Facts, render.Config) ([]render.Key, diag.List) { return nil, nil }
 		p, err := f.e.Plan(context.Background(), f.net, PlanOptions{Adopt: true})
 		if err != nil || len(p.Devices[0].Adopted) != 1 {
 			t.Fatal(p, err)
 		}
-		if err := f.e.Check(p, f.net, func(string) bool { return false }); err != nil {
-			t.Fatal(err)
-		}
+		holds := b.running
 		c.rig(&p.Devices[0], b)
+		b.running, holds = holds, b.running
+		remade(f, &p.Devices[0])
+		b.running = holds
+		if err := f.e.Check(p, f.net, func(string) bool { return false }); err != nil {
+			t.Fatal(c.name, err)
+		}
 		r, err := f.e.Apply(context.Background(), p, leave)
 		if ExitCode(r, err) != 4 || r.Results[0].Outcome != Unchanged || !strings.Contains(r.Results[0].Message, c.says) || errors.Is(err, drivers.ErrMoved) {
 			t.Errorf("%s: exit %d, %+v, %v", c.name, ExitCode(r, err), r, err)

@@ -55,9 +55,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	}
 	for _, r := range early {
 		a.run.Results = append(a.run.Results, r)
-		if err := a.append(recResult, r); err != nil {
-			a.run.Notes = append(a.run.Notes, "the journal could not be extended: "+err.Error())
-		}
+		a.record(recResult, r, func(note string) { a.run.Notes = append(a.run.Notes, note) })
 	}
 	a.work(ctx, ws, gate, func(ctx context.Context, s *session) Result { return s.apply(ctx) })
 	return a.end(ctx), nil

@@ -38,6 +38,13 @@ func (a *attempt) append(kind string, data any) error {
 	return err
 }
 
+// record is append where the work goes on without it. That the journal vanished is said once, at the end.
+func (a *attempt) record(kind string, data any, note func(string)) {
+	if err := a.append(kind, data); err != nil && a.vanished() == nil {
+		note("the journal could not be extended: " + err.Error())
+	}
+}
+
 // vanished is why nothing new may be begun, nil as long as the journal is there.
 func (a *attempt) vanished() error {
 	a.mu.Lock()
@@ -179,9 +186,7 @@ func (a *attempt) device(ctx context.Context, dp *DevicePlan, gate error, f func
 	default:
 		r = f(ctx, s)
 	}
-	if err := a.append(recResult, r); err != nil {
-		r.Notes = append(r.Notes, "the journal could not be extended: "+err.Error())
-	}
+	a.record(recResult, r, func(note string) { r.Notes = append(r.Notes, note) })
 	s.emit(Event{Stage: StageDone, Outcome: r.Outcome, Message: r.Message})
 	return r
 }

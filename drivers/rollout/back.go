@@ -149,9 +149,7 @@ func (s *session) undoStep(ctx context.Context, i int) (render.Config, error) {
 	}
 	s.emit(Event{Stage: StageUndo, Step: i + 1, Changes: len(s.dp.Steps[i].Undo)})
 	rec := stepRecord{Device: s.dp.Name, Step: i, Undo: true, Tx: s.a.nextTx()}
-	if err := s.a.append(recBegin, rec); err != nil { // the undo itself is in the journal since the run began
-		s.notef("the journal could not be extended: %v", err)
-	}
+	s.a.record(recBegin, rec, s.note) // the undo itself is in the journal since the run began
 	s.wrote = true
 	s.e.at("undo.commit.before")
 	said := s.commit(ctx, rec.Tx, s.dp.Steps[i].Undo, 0)
@@ -169,9 +167,7 @@ func (s *session) undoStep(ctx context.Context, i int) (render.Config, error) {
 	for _, c := range s.j.leftovers(live, i) {
 		s.notef("%s stays at %q: the device does not let go of it, and it does nothing alone", c.Key, *c.After)
 	}
-	if err := s.a.append(recDone, rec); err != nil {
-		s.notef("the journal could not be extended: %v", err)
-	}
+	s.a.record(recDone, rec, s.note)
 	return live, nil
 }
 

@@ -96,9 +96,7 @@ func (s *session) step(ctx context.Context, i int) error {
 		}
 		s.reverts = time.Time{}
 	}
-	if err := s.a.append(recDone, rec); err != nil {
-		s.notef("the journal could not be extended: %v", err)
-	}
+	s.a.record(recDone, rec, s.note)
 	return s.a.vanished()
 }
 

@@ -138,7 +138,8 @@ func owners(name string, f render.Facts) error {
 	return &RefusedError{Reason: name + " has another owner: " + strings.Join(f.Owners, "; ")}
 }
 
-// pending is the transactions that the device still knows, split into those of our journals and others.
+// pending is the transactions that the device still knows, split into those of our journals and others. It keeps when
+// one of ours runs out.
 func (s *session) pending(ctx context.Context) (own, foreign []drivers.Tx, err error) {
 	c, ok := s.dev.(drivers.Confirmer)
 	if !ok {
@@ -154,6 +155,13 @@ func (s *session) pending(ctx context.Context) (own, foreign []drivers.Tx, err e
 		} else {
 			foreign = append(foreign, tx)
 		}
+	}
+	timed := slices.IndexFunc(own, func(tx drivers.Tx) bool { return tx.State == drivers.TxTimed })
+	switch {
+	case timed < 0:
+		s.reverts = time.Time{}
+	case !own[timed].Deadline.IsZero():
+		s.reverts = own[timed].Deadline
 	}
 	return own, foreign, nil
 }
@@ -240,9 +248,9 @@ func (s *session) abort(ctx context.Context, tx drivers.Tx) error {
 	return nil
 }
 
-func (s *session) notef(format string, a ...any) {
-	s.notes = append(s.notes, fmt.Sprintf(format, a...))
-}
+func (s *session) notef(format string, a ...any) { s.note(fmt.Sprintf(format, a...)) }
+
+func (s *session) note(text string) { s.notes = append(s.notes, text) }
 
 // result makes the result of the device, with the state already known.
 func (s *session) result(o Outcome, c Cause, done int, err error) Result {

@@ -137,6 +137,9 @@ func TestNotAppliedUnderTimer(t *testing.T) {
 		if !b.startup.Equal(oldConfig()) {
 			t.Errorf("%s: saved while a timer ran", name)
 		}
+		if name == "the same by somebody" && strings.Contains(strings.Join(x.Notes, " "), "reverts by itself") {
+			t.Errorf("a timer of ours is mentioned that does not run: %q", x.Notes)
+		}
 		if x.Outcome == RolledBack && !b.running.Equal(oldConfig()) {
 			t.Errorf("%s: said to be rolled back", name)
 		}
