@@ -118,10 +118,16 @@ func (f *field) wants() string {
 }
 
 func (c *checker) mapping(f *field, n *node, path string) {
-	for _, k := range n.keys {
+	for i, k := range n.keys {
 		child := n.kids[k]
 		if kf := f.kid(k); kf != nil {
+			if i+1 < len(n.keys) && c.comma(f, kf, n, k, n.keys[i+1], path) {
+				continue
+			}
 			c.check(kf, child, join(path, k))
+			continue
+		}
+		if child.bad { // the rest of a number, reported
 			continue
 		}
 		if f.dict == nil {
@@ -137,6 +143,25 @@ func (c *checker) mapping(f *field, n *node, path string) {
 		c.check(f.dict, child, join(path, k))
 	}
 }
+
+// comma reports a number that YAML cut in two at a comma: {kmin: 0,8MB} is a kmin of 0, and a key 8MB without a value.
+func (c *checker) comma(f, kf *field, n *node, key, next, path string) bool {
+	v, rest := n.kids[key], n.kids[next]
+	if kf.scalar == nil || kf.scalar.secret || f.kid(next) != nil || f.dict != nil || v.shape != scalarNode || v.bad || !rest.null || rest.bad ||
+		!isDigits(v.text) || next == "" || !isDigits(next[:1]) {
+		return false
+	}
+	whole := v.text + "," + next
+	_, p := kf.scalar.parse(whole)
+	if p == nil {
+		return false
+	}
+	v.bad, rest.bad = true, true
+	c.found.Errorf(p.rule, v.pos(), p.hint, "%s: %q %s", join(path, key), clip(whole), p.what)
+	return true
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func (c *checker) elements(f *field, n *node, path string) {
 	first := map[string]*node{}
@@ -180,6 +205,8 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 	meant, homes := closest(key, siblings), c.homes(key)
 	var hint string
 	switch {
+	case strings.HasPrefix(path, "overrides.") && len(homes) > 0 && meant == "" && !c.overridable(key):
+		hint = fmt.Sprintf("an override cannot change %s, which is one for the whole fabric; here stand %s", key, strings.Join(siblings, ", "))
 	case meant != "" && len(homes) > 0:
 		hint = fmt.Sprintf("did you mean %s? (%s belongs %s)", meant, key, homes)
 	case meant != "":
@@ -242,6 +269,15 @@ func (c *checker) homes(key string) string {
 		return strings.Join(places[:most], ", ") + ", and other places"
 	}
 	return strings.Join(places, " or ")
+}
+
+// overridable reports whether a key can stand anywhere in an override.
+func (c *checker) overridable(key string) bool {
+	found := false
+	walk(c.schema, "", func(_ *field, path, k string) {
+		found = found || k == key && strings.HasPrefix(path, "overrides.")
+	})
+	return found
 }
 
 // everyKey lists the keys of the document's schema.

@@ -33,7 +33,7 @@ func TestHostile(t *testing.T) {
 		{"alias bomb", bomb(9), "more than 1000000 values, anchors expanded"},
 		{"alias of itself", "a: &a [*a]\nkind: Fabric\n", "nested deeper than 32 levels"},
 		{"deep flow", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested deeper than 32 levels"},
-		{"very deep flow", strings.Repeat("[", 200_000), "not readable as YAML"},
+		{"very deep flow", strings.Repeat("[", 200_000), "the [ that opens here is not closed"},
 		{"deep block", strings.Repeat("- ", 5000) + "x", "nested deeper than 32 levels"},
 		{"not UTF-8", "kind: Fabric\nname: \xff\xfe\n", "m.yaml:2:1: error: yaml: the file is not UTF-8 text"},
 		{"UTF-16", "\xff\xfek\x00i\x00", "not UTF-8 text"},
@@ -48,7 +48,11 @@ func TestHostile(t *testing.T) {
 		{"unknown anchor", "kind: *nothing\n", "unknown anchor"},
 		{"merge of a scalar", "kind: Fabric\n<<: 5\n", "<< takes a mapping"},
 		{"tab", "kind: Fabric\nmtu:\n\thost: 1500B\n", "m.yaml:3:1: error: yaml: a tab in the indentation"},
-		{"unclosed", "kind: [Fabric\n", "not readable as YAML"},
+		{"unclosed", "kind: [Fabric\n", "m.yaml:1:7: error: yaml: the [ that opens here is not closed"},
+		{"many documents", strings.Repeat("apiVersion: fabricctl/v1\nkind: Inventory\ndevices: {}\n---\n", 30_000), "no layer holds a Fabric document"},
+		{"many devices", numbered("apiVersion: fabricctl/v1\nkind: Inventory\ndevices: {d%d: {}}\n---\n", 10_000), "no layer holds a Fabric document"},
+		{"many broken documents", strings.Repeat("---\na: [\n", 30_000), "more findings are not shown"},
+		{"long broken document", base + numbered("x%d: {a: [1]}\n", 4000) + "y: {\n" + numbered("z%d: {a: [1]}\n", 4000), "the { that opens here is not closed"},
 		{"null kind", "kind:\n", `unknown kind ""`},
 		{"long name", base + "nccl: {class: " + strings.Repeat("a", 5000) + "}\n", "is not a name"},
 		{"many unknown keys", "kind: Fabric\n" + numbered("key%d: 1\n", 300_000), "more findings are not shown"},
@@ -96,7 +100,7 @@ func TestSecrets(t *testing.T) {
 	for _, text := range []string{
 		"gnmi: {password: " + canary + "}", "ssh: {key: \"" + canary + "\"}", "gnmi: {tls: {key: " + canary + "}}",
 		"ssh: {password: [" + canary + "]}", "ssh: {password: {value: " + canary + "}}", "gnmi: {password: 'env:'}\n    x: " + canary,
-		"ssh: {passwd: " + canary + "}",
+		"ssh: {passwd: " + canary + "}", "ssh:\n      username: a\n      password:" + canary, "ssh: {password: '" + canary + "}",
 	} {
 		_, l := Load(files("m.yaml", base+inventory("  leaf1:\n    "+text+"\n")), "m.yaml")
 		var all strings.Builder

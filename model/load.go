@@ -29,6 +29,7 @@ func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) {
 	var found diag.List
 	var docs roots
 	for i, layer := range layers {
+		of := map[string][]*node{} // the layer's documents, by kind
 		files, err := layerFiles(fsys, layer)
 		if err != nil {
 			found.Errorf("load", diag.Pos{File: layer}, "", "%s", reason(err))
@@ -44,9 +45,10 @@ func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) {
 				c := &checker{}
 				kind := c.document(n)
 				found.Add(c.found...)
-				docs.add(m, kind, n)
+				of[kind] = append(of[kind], n)
 			}
 		}
+		docs.add(m, of)
 	}
 	if len(layers) == 0 {
 		found.Errorf("load", diag.Pos{}, "name a file or directory", "no model was given")
@@ -70,24 +72,28 @@ func shorten(l diag.List) diag.List {
 	return append(l[:most:most], cut)
 }
 
-// add merges one document into the roots.
-func (d *roots) add(m *merger, kind string, n *node) {
-	switch kind {
-	case "Fabric":
-		d.fabric = m.merge(fabricSchema(), d.fabric, n, "")
-	case "Inventory":
-		if meta := n.get("metadata"); meta != nil { // a label for people; each document may have its own
+// add merges the documents of one layer into the roots.
+func (d *roots) add(m *merger, of map[string][]*node) {
+	d.fabric = m.merge(fabricSchema(), d.fabric, m.all(fabricSchema(), of["Fabric"]), "")
+	inventories := of["Inventory"]
+	for i, n := range inventories {
+		if n.get("metadata") != nil { // a label for people; each document may have its own
 			r := *n
 			r.keys = slices.DeleteFunc(slices.Clone(n.keys), func(k string) bool { return k == "metadata" })
-			n = &r
+			inventories[i] = &r
 		}
-		d.inventory = m.merge(inventorySchema(), d.inventory, n, "")
-	case "Profile":
+	}
+	d.inventory = m.merge(inventorySchema(), d.inventory, m.all(inventorySchema(), inventories), "")
+	named := map[string][]*node{}
+	for _, n := range of["Profile"] {
 		name := text(n.get("metadata", "name")).V
+		named[name] = append(named[name], n)
+	}
+	for _, name := range sortedKeys(named) {
 		if d.profiles == nil {
 			d.profiles = map[string]*node{}
 		}
-		d.profiles[name] = m.merge(profileSchema(), d.profiles[name], n, "")
+		d.profiles[name] = m.merge(profileSchema(), d.profiles[name], m.all(profileSchema(), named[name]), "")
 	}
 }
 

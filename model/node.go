@@ -127,7 +127,10 @@ func (m *merger) merge(f *field, n, o *node, path string) *node {
 	case n.shape == listNode && o.shape == listNode && f.named:
 		return m.mergeNamed(f, n, o, path)
 	}
-	if n.layer == o.layer && !same(n, o) {
+	if n.layer == o.layer {
+		if same(n, o) {
+			return n
+		}
 		m.found.Add(diag.Finding{
 			Rule: "conflict", Severity: diag.Error, Pos: o.pos(), Msg: path + " is set twice in one layer, to different values",
 			Hint:    "remove one, or give the second file as a layer of its own with another -f",
@@ -135,6 +138,19 @@ func (m *merger) merge(f *field, n, o *node, path string) *node {
 		})
 	}
 	return over(n, o)
+}
+
+// all merges documents of one layer. Halves are merged with halves, so that many small documents take no longer than one
+// that holds it all.
+func (m *merger) all(f *field, docs []*node) *node {
+	switch len(docs) {
+	case 0:
+		return nil
+	case 1:
+		return docs[0]
+	}
+	half := len(docs) / 2
+	return m.merge(f, m.all(f, docs[:half]), m.all(f, docs[half:]), "")
 }
 
 func (m *merger) mergeMaps(f *field, n, o *node, path string) *node {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +25,7 @@ type reader struct {
 	found diag.List
 	nodes int
 	full  bool // the limit on nodes was reported
+	wrong int  // documents that are not YAML
 }
 
 // documents reads the YAML documents of one file. A document that is not YAML is reported, and the others are read.
@@ -111,28 +111,6 @@ func firstInvalid(b []byte) int {
 		i += n
 	}
 	return i
-}
-
-// syntax reports what the library refused. A tab in the indentation is what it most often is, so that is looked for.
-func (r *reader) syntax(file string, p part, err error) {
-	for i, l := range bytes.Split(p.text, []byte("\n")) {
-		indent := l[:len(l)-len(bytes.TrimLeft(l, " \t"))]
-		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(bytes.TrimSpace(l)) > 0 {
-			r.found.Errorf("yaml", diag.Pos{File: file, Line: p.line + i + 1, Col: tab + 1}, "indent with spaces",
-				"a tab in the indentation; YAML allows only spaces there")
-			return
-		}
-	}
-	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
-	if rest, ok := strings.CutPrefix(msg, "line "); ok { // "line 3: what is wrong"
-		if number, what, ok := strings.Cut(rest, ": "); ok {
-			line, _ = strconv.Atoi(number)
-			msg = what
-		}
-	}
-	line = min(max(line, 1), 1+bytes.Count(p.text, []byte("\n")))
-	r.found.Errorf("yaml", diag.Pos{File: file, Line: p.line + line, Col: 1}, "look at this line and the ones just before it",
-		"not readable as YAML: %s", clip(msg))
 }
 
 // converter makes the nodes of one document.
