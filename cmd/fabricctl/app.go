@@ -137,7 +137,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	f.StringVar(&a.color, "color", "auto", "auto, always or never (NO_COLOR is honoured)")
 	f.DurationVar(&a.timeout, "timeout", 0, "end the whole call after this time, for example 10m (0 = no limit)")
 	f.IntVar(&a.parallel, "parallel", 8, "devices worked on at the same time")
-	f.StringVar(&a.stateDir, "state-dir", "", "runs, leases and journals (default $XDG_STATE_HOME/fabricctl); share it between operators")
+	f.StringVar(&a.stateDir, "state-dir", "", "runs, leases and journals (default $XDG_STATE_HOME/fabricctl); one user's, shared by all operators who work as that user")
 
 	for _, c := range []*cobra.Command{
 		a.newInit(), a.newValidate(), a.newRules(), a.newExplain(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),

@@ -25,7 +25,7 @@ func (a *app) newLab() *cobra.Command {
 loopback ports. They start as after installation, hold what they are told, and know nothing of the model. The command
 runs until it is interrupted; DIR/inventory.yaml is the layer to give after the model. Any SSH or gNMI client may log in
 with the user and password in DIR. Counters are absent: nothing is simulated yet.`,
-		Example: "  fabricctl lab up -f examples/small --out /tmp/lab &\n  fabricctl plan -f examples/small -f /tmp/lab/inventory.yaml",
+		Example: "  fabricctl lab up -f examples/small --out lab &\n  fabricctl plan -f examples/small -f lab/inventory.yaml",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			json, err := a.wants("text", "json")

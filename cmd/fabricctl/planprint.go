@@ -230,6 +230,7 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 // findingText is f without the device's name in front, which stands above it already.
 func findingText(f diag.Finding, device string) string {
 	f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, device), ":")
+	f.Msg = strings.TrimPrefix(f.Msg, device+" ")
 	return f.String()
 }
 

@@ -61,6 +61,9 @@ func (a *app) newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a shell completion script",
+		Long: `Print a script that lets the shell complete commands and flags. That for bash needs the package bash-completion:
+
+  source <(fabricctl completion bash)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("completion wants one shell: bash, zsh, fish or powershell")
