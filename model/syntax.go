@@ -85,7 +85,7 @@ func explain(lines [][]byte, at int) diag.Finding {
 	if col, what, end := unclosed(l); what != "" {
 		return say(col, "close it with "+end, "the %s that opens here is not closed", what)
 	}
-	key := strings.Index(l, ": ") >= 0 || strings.HasSuffix(strings.TrimRight(l, " \r"), ":")
+	key := strings.Contains(l, ": ") || strings.HasSuffix(strings.TrimRight(l, " \r"), ":")
 	indent := len(l) - len(strings.TrimLeft(l, " "))
 	above, open, opens := levels(lines[:at])
 	switch {

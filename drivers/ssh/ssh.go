@@ -165,15 +165,18 @@ func failure(ctx context.Context, err error, user string, h *hostKeys, l *login)
 		err = inner // drops "ssh: handshake failed"
 	}
 	_, broken := errors.AsType[net.Error](err)
-	broken = broken || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	broken = broken || closed || errors.Is(err, net.ErrClosed)
 	switch {
-	case h.accepted && l.spent && errors.Is(err, io.EOF):
+	case h.accepted && l.spent && closed:
 		return fmt.Errorf("%w for user %q, password tried once: the server closed the connection", ErrAuth, user)
 	case h.accepted && l.spent:
 		return fmt.Errorf("%w for user %q, password tried once: %w", ErrAuth, user, err)
 	case h.accepted && !broken:
 		return fmt.Errorf("%w for user %q: %w", ErrAuth, user, l.why(err))
-	case errors.Is(err, io.EOF):
+	case closed && h.accepted:
+		return errors.New("the server closed the connection during the login")
+	case closed:
 		return errors.New("the server closed the connection during the handshake")
 	}
 	return err

@@ -445,3 +445,23 @@ func TestKeepalive(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCutOff: a server that hangs up in the middle of a message is said to have done that.
+func TestCutOff(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_, _ = c.Write([]byte("SSH-2.0-x\r\n\x00\x00\x01"))
+			_, _ = c.Read(make([]byte, 4096)) // or the close is a reset
+			_ = c.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	_, err = ssh.Dial(t.Context(), ssh.Config{Name: "leaf1", Address: l.Addr().String(), User: "u", Password: secret.New("p"), Insecure: true})
+	if want := "leaf1: ssh " + l.Addr().String() + ": the server closed the connection during the handshake"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
