@@ -188,8 +188,12 @@ func TestEOSShared(t *testing.T) {
 		edit func(d *intent.Device)
 		want string // part of the error, "" for none
 	}{
-		{"another port observed", Facts{}, func(d *intent.Device) { d.Ports[2].Manage = intent.Manage{} },
-			"the model owns maps and watchdog on downlink-1 and not on downlink-3; on EOS that is one thing for the whole device"},
+		{
+			"another port observed",
+			Facts{},
+			func(d *intent.Device) { d.Ports[2].Manage = intent.Manage{} },
+			"the model owns maps and watchdog on downlink-1 and not on downlink-3; on EOS that is one thing for the whole device",
+		},
 		{"in maintenance and observed", Facts{}, func(d *intent.Device) {
 			d.Ports[2].Manage, d.Ports[2].State = intent.Manage{}, intent.Maintenance
 		}, "not on downlink-3"},
@@ -208,8 +212,10 @@ func TestEOSShared(t *testing.T) {
 		{"the device in maintenance", Facts{}, func(d *intent.Device) {
 			d.Ports[2].Manage, d.State = intent.Manage{}, intent.Maintenance
 		}, ""},
-		{"a part of an adopted profile", adopted, func(d *intent.Device) { d.Ports[1].Manage[intent.AreaPFC] = intent.Observe },
-			"the model owns pfc on downlink-1 and not on downlink-2; on EOS that is one thing for all ports that bind qos profile ROCE"},
+		{
+			"a part of an adopted profile", adopted, func(d *intent.Device) { d.Ports[1].Manage[intent.AreaPFC] = intent.Observe },
+			"the model owns pfc on downlink-1 and not on downlink-2; on EOS that is one thing for all ports that bind qos profile ROCE",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := edit(tt.edit)

@@ -61,8 +61,10 @@ func TestSonicLeft(t *testing.T) {
 	}
 	keys, said := sonicLeft(next, Facts{}, live)
 	if diff := cmp.Diff([]Key{
-		{"QUEUE", "Ethernet0|3", ""}, {"QUEUE", "Ethernet0|3", "wred_profile"},
-		{"QUEUE", "Ethernet8|3", ""}, {"QUEUE", "Ethernet8|3", "wred_profile"},
+		{"QUEUE", "Ethernet0|3", ""},
+		{"QUEUE", "Ethernet0|3", "wred_profile"},
+		{"QUEUE", "Ethernet8|3", ""},
+		{"QUEUE", "Ethernet8|3", "wred_profile"},
 	}, keys); diff != "" || len(said) > 0 {
 		t.Errorf("with ECN alone (-want +got):\n%s%v", diff, said)
 	}

@@ -96,10 +96,14 @@ func TestOneAreaOnEOS(t *testing.T) {
 func TestOneAreaRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"no profile": {"hostname leaf1\n", "only one that is bound already can be edited in part"},
-		"a stranger binds it": {foreignEOS + "   service-profile ROCE\n",
-			"interface Ethernet3/1|service-profile, which the model does not own, uses it too"},
-		"one port binds none": {strings.Replace(foreignEOS, "interface Ethernet2/1\n   service-profile ROCE\n", "interface Ethernet2/1\n   mtu 9000\n", 1),
-			"naming it in interface Ethernet2/1|service-profile would bring the rest"},
+		"a stranger binds it": {
+			foreignEOS + "   service-profile ROCE\n",
+			"interface Ethernet3/1|service-profile, which the model does not own, uses it too",
+		},
+		"one port binds none": {
+			strings.Replace(foreignEOS, "interface Ethernet2/1\n   service-profile ROCE\n", "interface Ethernet2/1\n   mtu 9000\n", 1),
+			"naming it in interface Ethernet2/1|service-profile would bring the rest",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, leaf := leafBench(t, tt.text, oneLeaf("{ecn: own}", port(1, ""), port(2, "")))
