@@ -1,4 +1,4 @@
-# Everything a developer runs. CI calls .ci/run, which uses the same targets' commands.
+# Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
 .PHONY: build test race lint fuzz full
@@ -14,9 +14,9 @@ race:
 
 lint: bin/gofumpt
 	$(GO) vet ./...
-	test -z "$$(bin/gofumpt -l $$(git ls-files '*.go'))"
+	test -z "$$(bin/gofumpt -l .)"
 	bin/staticcheck ./...
-	bin/deadcode -test ./...
+	test -z "$$(bin/deadcode -test ./...)"
 
 bin/gofumpt: tools/go.mod
 	cd tools && $(GO) build -o ../bin/ mvdan.cc/gofumpt honnef.co/go/tools/cmd/staticcheck golang.org/x/tools/cmd/deadcode

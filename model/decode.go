@@ -134,7 +134,7 @@ func decodeGNMI(n *node) GNMI {
 func decodeSSH(n *node) SSH {
 	return SSH{
 		Port: integer(n.get("port")), Username: text(n.get("username")), Password: text(n.get("password")), Key: text(n.get("key")),
-		KnownHosts: text(n.get("known_hosts")), Via: text(n.get("via")), Insecure: boolean(n.get("insecure")),
+		Enable: text(n.get("enable_password")), KnownHosts: text(n.get("known_hosts")), Via: text(n.get("via")), Insecure: boolean(n.get("insecure")),
 	}
 }
 
@@ -150,6 +150,6 @@ func (g GNMI) over(d GNMI) GNMI {
 func (s SSH) over(d SSH) SSH {
 	return SSH{
 		Port: s.Port.Or(d.Port), Username: s.Username.Or(d.Username), Password: s.Password.Or(d.Password), Key: s.Key.Or(d.Key),
-		KnownHosts: s.KnownHosts.Or(d.KnownHosts), Via: s.Via.Or(d.Via), Insecure: s.Insecure.Or(d.Insecure),
+		Enable: s.Enable.Or(d.Enable), KnownHosts: s.KnownHosts.Or(d.KnownHosts), Via: s.Via.Or(d.Via), Insecure: s.Insecure.Or(d.Insecure),
 	}
 }

@@ -207,6 +207,7 @@ type SSH struct {
 	Port       Value[int]
 	Username   Value[string] // text or reference
 	Password   Value[string] // reference
+	Enable     Value[string] // enable_password, reference
 	Key        Value[string] // reference
 	KnownHosts Value[string] // reference
 	Via        Value[string] // jump host: host, host:port or user@host

@@ -243,6 +243,7 @@ func transportKids() []field {
 			leaf("port", intScalar("port", 1, 65535), "TCP port; default 22"),
 			leaf("username", textScalar("user name"), "text or reference"),
 			leaf("password", referenceScalar(true), "reference"),
+			leaf("enable_password", referenceScalar(true), "what the device asks for at enable, a reference"),
 			leaf("key", referenceScalar(true), "private key, a reference"),
 			leaf("known_hosts", referenceScalar(false), "known host keys, a reference"),
 			leaf("via", textScalar("jump host"), "jump host: host, host:port or user@host"),

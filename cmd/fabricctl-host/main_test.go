@@ -101,7 +101,7 @@ func TestServe(t *testing.T) {
 // The binary is static and small, and nothing heavy is in it.
 func TestBinary(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "fabricctl-host")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -117,6 +117,9 @@ func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
 	if devices > 0 && !o.AllowDisruptive {
 		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
 	}
+	if untried := unverified(p); len(untried) > 0 && !o.AcceptUnverified {
+		return fail(exitRefused, "--accept-unverified gives leave", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))
+	}
 	return nil
 }
 

@@ -103,7 +103,11 @@ func (d *dialler) cli(ctx context.Context, e *model.Endpoint, os string) (driver
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Device, err)
 	}
-	return sshcli.Dial(ctx, sshcli.Config{Name: e.Device, OS: os, SSH: c, ReadOnly: d.app.readOnly, Now: time.Now, Log: d.app.log})
+	enable, err := d.secret(ctx, e.SSH.Enable)
+	if err != nil {
+		return nil, fmt.Errorf("%s: enable_password: %w", e.Device, err)
+	}
+	return sshcli.Dial(ctx, sshcli.Config{Name: e.Device, OS: os, SSH: c, EnablePassword: enable, ReadOnly: d.app.readOnly, Now: time.Now, Log: d.app.log})
 }
 
 func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
@@ -166,7 +170,7 @@ func (d *dialler) ssh(ctx context.Context, e *model.Endpoint) (ssh.Config, error
 	}
 	if via := e.SSH.Via.V; via != "" {
 		jump := c
-		jump.Name, jump.Password, jump.Address = e.Device+" via "+via, secret.Secret{}, via
+		jump.Name, jump.Password, jump.Address, jump.Insecure = e.Device+" via "+via, secret.Secret{}, via, false
 		if user, address, ok := strings.Cut(via, "@"); ok {
 			jump.User, jump.Address = user, address
 		}

@@ -29,7 +29,7 @@ const exitHelp = `Exit codes:
   130  interrupted; baseline or last good state restored
 `
 
-// exitError carries an exit code to main. With quiet the result said it all already.
+// exitErr carries an exit code to main. With quiet the result said it all already.
 type exitErr struct {
 	code  int
 	err   error

@@ -80,6 +80,8 @@ func printSummary(w io.Writer, p *rollout.Plan) error {
 	case failed+refused == len(p.Devices):
 	case failed > 0 || refused > 0:
 		line("plan: no changes on the other devices")
+	case !slices.ContainsFunc(p.Devices, func(d rollout.DevicePlan) bool { return d.Mode == rollout.Write }):
+		line("no changes: the model owns nothing on these devices")
 	default:
 		line("%s", paint(green, "no changes: the devices hold what the model owns"))
 	}

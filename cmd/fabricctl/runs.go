@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -227,7 +226,7 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 	return &cobra.Command{
 		Use:   verb + " RUN",
 		Short: short,
-		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone.",
+		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone. A resume is refused when the model is not the one of the run.",
 		Args:  wantRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := a.limit(c.Context())
@@ -345,5 +344,5 @@ func (a *app) newLock() *cobra.Command {
 // leases is where the engine keeps its leases.
 func (a *app) leases() (string, error) {
 	dir, err := a.state()
-	return filepath.Join(dir, "leases"), err
+	return rollout.LeasesDir(dir), err
 }

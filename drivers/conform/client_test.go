@@ -79,7 +79,7 @@ func either(ctx context.Context, err error) context.Context {
 func (c *client) receive(ctx context.Context, what string) (r reply, err error) {
 	fail := func(err error) (reply, error) {
 		if c.mutant == "hides cancellation" {
-			return reply{}, fmt.Errorf("%s: %s: %w", c.name, what, err)
+			return reply{}, fmt.Errorf("%s: %s: %v", c.name, what, err)
 		}
 		return reply{}, fmt.Errorf("%s: %s: %w", c.name, what, context.Cause(either(ctx, err)))
 	}

@@ -128,7 +128,7 @@ func thisHost(t *testing.T, enter func() error) Config {
 	client, clientPath := keyFile(t)
 	addr, hostKey := sshd(t, client, enter)
 	built := filepath.Join(t.TempDir(), "fabricctl-host")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", built, "github.com/fabricctl/fabricctl/cmd/fabricctl-host")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", built, "github.com/fabricctl/fabricctl/cmd/fabricctl-host")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -87,7 +87,7 @@ func (a *attempt) emit(ev Event) {
 // begin takes the lease and opens the journal with open; nothing was done when it fails.
 func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string, open func(journal.Options) (*attempt, error)) (*attempt, error) {
 	o := journal.Options{Now: e.Now, Hook: e.Hook}
-	lease, err := journal.Acquire(ctx, leasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), o)
+	lease, err := journal.Acquire(ctx, LeasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), o)
 	var held *journal.HeldError
 	if errors.As(err, &held) {
 		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or fabricctl lock break " + fabric + " when that run is dead", Err: err}

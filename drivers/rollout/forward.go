@@ -114,7 +114,9 @@ func (s *session) commit(ctx context.Context, tx drivers.TxID, cs []render.Chang
 	defer give(nil)
 	defer context.AfterFunc(asked, func() {
 		s.emit(Event{Stage: StageCommit, Message: "to be stopped; waiting for the answer, since the device may still carry the change out"})
-		time.AfterFunc(s.e.answer(), func() { give(context.Cause(asked)) })
+		if s.e.wait(ctx, s.e.answer()) == nil {
+			give(context.Cause(asked))
+		}
 	})()
 	err := s.dev.Commit(ctx, tx, cs, within)
 	s.unanswered = err != nil && ctx.Err() != nil

@@ -165,11 +165,10 @@ var (
 // txID is the n-th transaction of a run.
 func txID(run string, n int) drivers.TxID { return drivers.TxID(run + "-t" + strconv.Itoa(n)) }
 
-func runsDir(stateDir string) string   { return filepath.Join(stateDir, "runs") }
-func leasesDir(stateDir string) string { return filepath.Join(stateDir, "leases") }
+func runsDir(stateDir string) string { return filepath.Join(stateDir, "runs") }
 
 // LeasesDir is where the leases of a state directory are, for journal.Leases and journal.Break.
-func LeasesDir(stateDir string) string { return leasesDir(stateDir) }
+func LeasesDir(stateDir string) string { return filepath.Join(stateDir, "leases") }
 
 func runPath(stateDir, id string) string { return filepath.Join(runsDir(stateDir), id+".jsonl") }
 

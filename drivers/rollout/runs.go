@@ -76,7 +76,7 @@ func Show(stateDir, id string, now time.Time) (*History, error) {
 	if st.torn != nil {
 		h.Torn = st.torn.String()
 	}
-	l, _ := journal.ReadLease(journal.LeasePath(leasesDir(stateDir), p.Fabric))
+	l, _ := journal.ReadLease(journal.LeasePath(LeasesDir(stateDir), p.Fabric))
 	h.Status = st.status(l.Run == id && l.Held(now))
 	h.Devices = map[Outcome]int{}
 	for i := range p.Devices {

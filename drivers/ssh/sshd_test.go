@@ -41,11 +41,9 @@ func (d *sshd) Write(p []byte) (int, error) {
 func startSSHD(t *testing.T, client xssh.PublicKey, extra ...string) *sshd {
 	t.Helper()
 	bin := witness.Tool(t, "sshd")
-	if os.Getuid() == 0 {
-		if _, err := os.Stat("/run/sshd"); err != nil { // OpenSSH's empty directory for privilege separation
-			if err := os.Mkdir("/run/sshd", 0o755); err != nil {
-				witness.Missing(t, "sshd needs /run/sshd: "+err.Error())
-			}
+	if os.Getuid() == 0 { // OpenSSH's empty directory for privilege separation
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+			witness.Missing(t, "sshd needs /run/sshd: "+err.Error())
 		}
 	}
 	key, pem := newKey(t)

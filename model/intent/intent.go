@@ -7,6 +7,8 @@
 package intent
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,6 +55,30 @@ func AreaSet(as ...Area) Areas {
 	return s
 }
 
+// MarshalText writes the names of the areas, so that journals and plan files outlive a new area.
+func (s Areas) MarshalText() ([]byte, error) {
+	var names []string
+	for a := range NumAreas {
+		if s.Has(a) {
+			names = append(names, a.String())
+		}
+	}
+	return []byte(strings.Join(names, " ")), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Areas) UnmarshalText(b []byte) error {
+	*s = 0
+	for _, name := range strings.Fields(string(b)) {
+		a, ok := ParseArea(name)
+		if !ok {
+			return fmt.Errorf("there is no area %q", name)
+		}
+		*s |= 1 << a
+	}
+	return nil
+}
+
 // Has reports whether a is in s.
 func (s Areas) Has(a Area) bool { return s&(1<<a) != 0 }
 
@@ -78,14 +104,45 @@ func (m Mode) String() string { return [...]string{"observe", "own", "ignore"}[m
 type Manage [NumAreas]Mode
 
 // Owned is the set of areas with mode Own.
-func (m Manage) Owned() Areas {
+func (m Manage) Owned() Areas { return m.with(Own) }
+
+func (m Manage) with(mode Mode) Areas {
 	var s Areas
-	for a, mode := range m {
-		if mode == Own {
+	for a, x := range m {
+		if x == mode {
 			s |= 1 << a
 		}
 	}
 	return s
+}
+
+// manageJSON is a Manage in journals and plan files: by name, with what is observed left out.
+type manageJSON struct {
+	Own    Areas `json:"own,omitempty"`
+	Ignore Areas `json:"ignore,omitempty"`
+}
+
+// MarshalJSON writes the areas that are owned and ignored, by name.
+func (m Manage) MarshalJSON() ([]byte, error) {
+	return json.Marshal(manageJSON{m.with(Own), m.with(Ignore)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Manage) UnmarshalJSON(b []byte) error {
+	var j manageJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*m = Manage{}
+	for a := range NumAreas {
+		switch {
+		case j.Own.Has(a):
+			m[a] = Own
+		case j.Ignore.Has(a):
+			m[a] = Ignore
+		}
+	}
+	return nil
 }
 
 // State is the lifecycle of a device, port or host. Only active ones can fail a plan.

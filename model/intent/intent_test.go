@@ -1,7 +1,9 @@
 package intent
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,4 +124,23 @@ func seq(a, b int) (s []int) {
 		s = append(s, a)
 	}
 	return s
+}
+
+// Journals and plan files name areas, so that a new area does not change what an old one owns.
+func TestAreasByName(t *testing.T) {
+	m := Manage{AreaMTU: Own, AreaECN: Own, AreaNCCL: Ignore}
+	b, err := json.Marshal(m)
+	if want := `{"own":"mtu ecn","ignore":"host-nccl"}`; err != nil || string(b) != want {
+		t.Errorf("got %s, %v, want %s", b, err, want)
+	}
+	var again Manage
+	if err := json.Unmarshal(b, &again); err != nil || again != m {
+		t.Errorf("got %v, %v", again, err)
+	}
+	if b, _ := json.Marshal(Policy{Known: AreaSet(AreaPFC)}); !strings.Contains(string(b), `"Known":"pfc"`) {
+		t.Errorf("got %s", b)
+	}
+	if err := json.Unmarshal([]byte(`{"own":"mtu moons"}`), &again); err == nil {
+		t.Error("an unknown area was read")
+	}
 }
