@@ -45,6 +45,10 @@ func (a *app) progress(e rollout.Event) {
 	case rollout.StageDone:
 		text += string(e.Outcome)
 	case rollout.StageCommit:
+		if e.Step == 0 {
+			text += "commit" // only a message
+			break
+		}
 		text += fmt.Sprintf("commit step %d of %d, %s", e.Step, e.Of, count(e.Changes, "change"))
 	default:
 		text += string(e.Stage)

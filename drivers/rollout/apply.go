@@ -236,7 +236,7 @@ func (e *Engine) later(id string, st *story) error {
 		return err
 	}
 	for _, r := range runs {
-		if r.ID == id || r.Fabric != st.head.Plan.Fabric || !r.Started.After(st.attempts[0].Started) {
+		if r.ID == id || !r.Started.After(st.attempts[0].Started) {
 			continue
 		}
 		h, err := Show(e.StateDir, r.ID, e.Now())
@@ -244,7 +244,7 @@ func (e *Engine) later(id string, st *story) error {
 			continue
 		}
 		for _, x := range h.Attempts[len(h.Attempts)-1].Results {
-			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && st.begun[x.Device] {
+			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && st.begun[x.Device] && sameBox(st.head.Plan, h.Plan, x.Device) {
 				return &RefusedError{
 					Reason: fmt.Sprintf("run %s came later and is in force on %s", r.ID, x.Device),
 					Hint:   "roll that one back first", Err: drivers.ErrMoved,
@@ -253,6 +253,13 @@ func (e *Engine) later(id string, st *story) error {
 		}
 	}
 	return nil
+}
+
+// sameBox reports whether two plans mean the same device by a name: they are of one fabric, or of one that was renamed
+// and whose device says the same of itself.
+func sameBox(a, b *Plan, name string) bool {
+	x, y := a.Device(name), b.Device(name)
+	return a.Fabric == b.Fabric || x != nil && y != nil && sameDevice(x.Facts, y.Facts) == nil
 }
 
 // idle is the devices with steps for which is holds.

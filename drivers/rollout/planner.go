@@ -77,7 +77,11 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions)
 		case errors.Is(err, drivers.ErrIdentity) && dp.Mode == Write:
 			dp.block("identity", msg)
 		case dp.Mode == Watch:
-			dp.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Info, At: d.Name, Msg: msg})
+			f := diag.Finding{Rule: "not-read", Severity: diag.Info, At: d.Name, Msg: msg}
+			if d.State == intent.Active {
+				f.Severity = diag.Warning
+			}
+			dp.Findings.Add(f)
 		default:
 			dp.Error = msg
 		}
@@ -199,22 +203,24 @@ func (dp *DevicePlan) refuse(rule, msg string) {
 	dp.Steps = nil
 }
 
-// unsaved warns when saving would also save somebody else's changes.
+// unsaved warns of a running configuration that a reboot would lose, or that saving after apply would save with the rest.
 func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
 	saver, ok := dev.(drivers.Saver)
-	if !ok || len(dp.Steps) == 0 {
+	if !ok {
 		return nil
 	}
 	saved, err := saver.Saved(ctx)
 	if err != nil {
 		return fmt.Errorf("saved: %w", err)
 	}
-	if !saved {
-		dp.Findings.Add(diag.Finding{
-			Rule: "unsaved", Severity: diag.Warning, At: dp.Name,
-			Msg: "the running configuration differs from startup already; saving after apply saves that too",
-		})
+	if saved {
+		return nil
 	}
+	msg := "the running configuration differs from startup already; saving after apply saves that too"
+	if len(dp.Steps) == 0 {
+		msg = "the running configuration differs from startup: a reboot loses the difference; save it on the device"
+	}
+	dp.Findings.Add(diag.Finding{Rule: "unsaved", Severity: diag.Warning, At: dp.Name, Msg: msg})
 	return nil
 }
 

@@ -91,6 +91,11 @@ func (s *session) untouched(ctx context.Context, st *story, why error) Result {
 		if err := s.quiet(ctx, ""); err != nil {
 			return s.result(NeedsHands, Refused, len(s.dp.Steps), errors.Join(why, err))
 		}
+		if saver, ok := s.dev.(drivers.Saver); ok {
+			if saved, err := saver.Saved(ctx); !saved || err != nil {
+				s.notef("its running configuration differs from startup: a reboot loses the difference; save it on the device")
+			}
+		}
 		return s.result(Applied, cause(ctx, why), len(s.dp.Steps), why)
 	}
 	if why == nil {

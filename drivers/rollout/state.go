@@ -121,8 +121,9 @@ func (j *judge) dangling(live render.Config) string {
 		if j.undone(live, i) {
 			continue
 		}
-		after = render.Apply(after, j.steps[i].Undo)
-		for _, c := range j.steps[i].Undo {
+		todo, _ := render.Remaining(j.d, j.f, after, j.steps[i].Undo) // without what the device never lets go of
+		after = render.Apply(after, todo)
+		for _, c := range todo {
 			if c.After == nil {
 				removed[c.Key.Whole()] = true
 			}
