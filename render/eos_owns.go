@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
@@ -33,7 +32,9 @@ type eosOwned struct {
 	dscp     [64]bool
 }
 
-func eosOwns(d intent.Device, f Facts) func(Key) bool {
+func eosOwns(d intent.Device, f Facts) func(Key) bool { return eosOwnedOf(d, f).owns }
+
+func eosOwnedOf(d intent.Device, f Facts) *eosOwned {
 	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, adopted: map[string]intent.Areas{}}
 	for i, name := range d.Classes {
 		o.class[i] = name != ""
@@ -56,7 +57,7 @@ func eosOwns(d intent.Device, f Facts) func(Key) bool {
 	if d.State != intent.Active {
 		o.device = 0
 	}
-	return o.owns
+	return o
 }
 
 // eosCounts reports whether p has a say in what the whole device does: ports that the model leaves alone have none.
@@ -200,27 +201,3 @@ func eosQueueArea(object string) (area intent.Area, ok bool) {
 
 // eosIsDrop reports whether a line has the queue drop early instead of marking.
 func eosIsDrop(object string) bool { return strings.HasPrefix(object, "random-detect drop ") }
-
-// eosLeft is the counters of marks of queues that a profile of ours still marks and the model does not name any more:
-// they stand on the ports, outside of the profile.
-func eosLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
-	own := eosOwns(d, f)
-	var keys []Key
-	for _, s := range live {
-		path := eosPath(s.Key.Scope)
-		if s.Key.Object != eosCount || len(path) != 2 || own(s.Key) {
-			continue
-		}
-		i := slices.IndexFunc(d.Ports, func(p intent.Port) bool { return eosPort(p.Iface) == path[0] && p.State == intent.Active })
-		if i < 0 || d.State != intent.Active || !d.Ports[i].Manage.Owned().Has(intent.AreaECN) {
-			continue
-		}
-		name := live.Get(eosInside("", path[0]), eosBinding, "")
-		queue := eosInside(eosInside("", eosProfileMode+name), path[1])
-		_, marks := live.Find(Key{queue, eosECN, "minimum-threshold"})
-		if marks && ownName(eosNameLimit, eosNameRune, d.Fabric, name) {
-			keys = append(keys, s.Key)
-		}
-	}
-	return keys, nil
-}

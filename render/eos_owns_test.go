@@ -476,23 +476,3 @@ func TestEOSQueueWord(t *testing.T) {
 		t.Errorf("lifted (-want +got):\n%s\n%v", diff, l)
 	}
 }
-
-// TestEOSLeft: a class that leaves the model takes the counter of its marks from the ports; that of another queue stays.
-func TestEOSLeft(t *testing.T) {
-	live := Apply(must(t, eosLeaf()), []Change{
-		{Op: Add, Key: Key{"interface Ethernet1/1>uc-tx-queue 5", eosCount, ""}, After: new("")},
-		{Op: Add, Key: Key{"interface Ethernet9/1>uc-tx-queue 3", eosCount, ""}, After: new("")},
-	})
-	next := edit(func(d *intent.Device) {
-		d.Classes[3] = ""
-		d.Ports[1].Manage[intent.AreaECN] = intent.Observe
-		d.Ports[2].State = intent.Maintenance
-	})
-	keys, l := eos.Left(next, Facts{}, live)
-	if diff := cmp.Diff([]Key{{"interface Ethernet1/1>uc-tx-queue 3", eosCount, ""}}, keys); diff != "" || len(l) > 0 {
-		t.Errorf("(-want +got):\n%s%v", diff, l)
-	}
-	if keys, _ := eos.Left(eosLeaf(), Facts{}, live); len(keys) > 0 {
-		t.Errorf("of classes that are there: %v", keys)
-	}
-}

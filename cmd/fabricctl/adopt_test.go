@@ -175,3 +175,44 @@ func TestClassLeaves(t *testing.T) {
 		})
 	}
 }
+
+// TestClassLeavesAdopted: in an adopted profile, and for the watchdog's timers, nothing tells what was ours: it stays, and
+// each plan says so until somebody removes it.
+func TestClassLeavesAdopted(t *testing.T) {
+	own := oneLeaf("own", port(1, ""), port(2, ""))
+	class := trio[strings.Index(trio, "  - {name: training,"):]
+	class = class[:strings.Index(class, "\n")+1]
+	watchdog := trio[strings.Index(trio, "pfc_watchdog:"):]
+	watchdog = watchdog[:strings.Index(watchdog, "\n")+1]
+	lossless, timers := "info: stays-lossless: priority 3 is lossless on Ethernet1/1, Ethernet2/1", "info: watchdog-timers-stay: "
+	for name, tt := range map[string]struct {
+		model string
+		says  []string
+	}{
+		"moved": {strings.Replace(own, "priority: 3", "priority: 4", 1), []string{lossless}},
+		"gone":  {strings.NewReplacer(class, "", watchdog, "").Replace(own), []string{lossless, timers}},
+		"watch": {strings.Replace(own, watchdog, "", 1), []string{timers}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, leaf := leafBench(t, foreignEOS, own)
+			b.must(t, exitOK, "apply", "--yes", "--adopt", "--allow-disruptive")
+			if r := b.must(t, exitOK, "plan", "--adopt", "--details"); strings.Contains(r.out, "stays-lossless") || strings.Contains(r.out, "timers-stay") {
+				t.Errorf("of what the model asks for: %s", r)
+			}
+			b.write(t, "fabric.yaml", tt.model)
+			for range 2 {
+				r := b.must(t, exitOK, "plan", "--adopt", "--details")
+				for _, want := range tt.says {
+					if !strings.Contains(r.out, want) {
+						t.Errorf("no %q in %s", want, r)
+					}
+				}
+				b.must(t, exitOK, "apply", "--yes", "--adopt", "--allow-disruptive")
+			}
+			b.must(t, exitOK, "plan", "--adopt", "--detailed-exitcode")
+			if !strings.Contains(leaf.Running(), "   priority-flow-control priority 3 no-drop\n") {
+				t.Errorf("removed:\n%s", leaf.Running())
+			}
+		})
+	}
+}
