@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,9 @@ const linuxFileLine = "file " + NCCLPath
 func linuxMTU(link string) Key { return Key{"link", link, "mtu"} }
 func ncclKey(name string) Key  { return Key{"nccl", NCCLPath, name} }
 
+// linuxPCI is a PCI address, as the inventory may bind a NIC.
+var linuxPCI = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
 // linuxOwns: the MTU of an active NIC with the area own. The NCCL file is one for all NICs: the variables that the
 // model sets are owned when every active NIC has the area own. Everything else in the file is somebody else's.
 func linuxOwns(d intent.Device, f Facts) func(Key) bool {
@@ -75,8 +79,9 @@ func linuxOwns(d intent.Device, f Facts) func(Key) bool {
 	return func(k Key) bool { return own[k] }
 }
 
-// linuxRender asks nothing for NICs that are absent or not bound to a link.
-func linuxRender(d intent.Device, _ Facts) (Config, diag.List) {
+// linuxRender asks nothing for NICs that are absent or not bound to a link. One that is bound by its PCI address gets
+// its name from the host, in the plan; without the host's facts its MTU is left out.
+func linuxRender(d intent.Device, f Facts) (Config, diag.List) {
 	var c Config
 	var l diag.List
 	by := map[Key]*intent.Port{}
@@ -107,11 +112,20 @@ func linuxRender(d intent.Device, _ Facts) (Config, diag.List) {
 				})
 			}
 		}
-		if !linuxIsLink(p.Iface) {
+		switch isPCI := linuxPCI.MatchString(p.Iface); {
+		case isPCI && f.Hostname == "":
+			l.Add(diag.Finding{
+				Rule: "bound-on-host", Severity: diag.Info, At: place,
+				Msg: fmt.Sprintf("the host alone knows which interface has PCI address %s: its MTU is in the plan, and not rendered here", p.Iface),
+			})
+		case isPCI:
+			refuse(nil, "the host has no network interface with PCI address %s", p.Iface)
+			continue
+		case !linuxIsLink(p.Iface):
 			refuse(nil, "%q is not the name of a Linux network interface", p.Iface)
 			continue
 		}
-		if pol.Known.Has(intent.AreaMTU) {
+		if linuxIsLink(p.Iface) && pol.Known.Has(intent.AreaMTU) {
 			put(linuxMTU(p.Iface), int64(pol.MTU), "mtu")
 		}
 		if n := pol.NCCL; pol.Known.Has(intent.AreaNCCL) && n.On {

@@ -204,3 +204,31 @@ func FuzzLinuxParse(f *testing.F) {
 	f.Add([]byte("link a mtu 0\nlink a\u2003b mtu 1\nfile /etc/nccl.conf\nA=\xff\r\nA=2\nB=\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) { checkParser(t, &linux, b) })
 }
+
+// A NIC that the inventory binds by PCI address has its name from the host: nothing is rendered for its link before,
+// and it is an error when the host does not have it.
+func TestLinuxPCI(t *testing.T) {
+	d := intent.Device{Name: "host1", Platform: "linux/generic", Host: true, Ports: []intent.Port{{Name: "nic-1", Iface: "0000:17:00.0"}}}
+	d.Ports[0].Policy = d.Intern(intent.Policy{Known: intent.HostAreas, MTU: 9000, NCCL: intent.NCCL{On: true, TrafficClass: 104}})
+	for _, tt := range []struct {
+		name  string
+		d     intent.Device
+		f     Facts
+		links int
+		say   string
+	}{
+		{"before", d, Facts{}, 0, "info: bound-on-host"},
+		{"on the host", d.Bind(map[string]string{"0000:17:00.0": "rdma0"}), Facts{Hostname: "host1"}, 1, ""},
+		{"not on the host", d, Facts{Hostname: "host1"}, 0, "error: not-expressible: host1 nic-1: the host has no network interface with PCI address 0000:17:00.0"},
+	} {
+		c, l := linux.Render(tt.d, tt.f)
+		said := ""
+		for _, f := range l {
+			said += f.Severity.String() + ": " + f.Rule + ": " + f.Msg
+		}
+		links := len(c.Filter(func(k Key) bool { return k.Scope == "link" }))
+		if links != tt.links || !strings.HasPrefix(said, tt.say) || tt.say == "" && said != "" {
+			t.Errorf("%s: %d links, %q", tt.name, links, said)
+		}
+	}
+}

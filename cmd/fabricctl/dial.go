@@ -168,7 +168,7 @@ func (d *dialler) ssh(ctx context.Context, e *model.Endpoint) (ssh.Config, error
 	if k := e.SSH.Key; k.Set {
 		c.Keys = []ssh.Key{{Path: path(k)}}
 	}
-	if via := e.SSH.Via.V; via != "" {
+	if via := e.SSH.Via.V; via != "" && !e.Lab.V { // a lab is on this machine, whatever the defaults say of the others
 		jump := c
 		jump.Name, jump.Password, jump.Address, jump.Insecure = e.Device+" via "+via, secret.Secret{}, via, false
 		if user, address, ok := strings.Cut(via, "@"); ok {
