@@ -38,24 +38,7 @@ Exit 0 when the plan was made, 1 when a device could not be read, 4 when a devic
 would have to change, and with --detailed-exitcode 2 when there are changes.`,
 		Example: "  fabricctl plan -f fabric.yaml -f inventory.yaml\n  fabricctl plan -f pod1/ --out plan.json --detailed-exitcode",
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, cancel := a.limit(c.Context())
-			defer cancel()
-			json, err := a.wants("text", "json")
-			if err != nil {
-				return err
-			}
-			p, err := a.plan(ctx, o)
-			if err != nil {
-				return err
-			}
-			if out != "" {
-				if err := p.WriteFile(out); err != nil {
-					return err
-				}
-			}
-			return a.show(p, json, o.details, detailed)
-		},
+		RunE:    func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, out, detailed) },
 	}
 	o.register(c)
 	c.Flags().StringVar(&out, "out", "", "write the plan to this file, for apply")
@@ -71,22 +54,30 @@ func (a *app) newDrift() *cobra.Command {
 		Long: `Read every device and compare what the model owns with it, as plan does. Exit 0 when nothing differs, 2 when
 something does, 1 when a device could not be read, 4 when one must not be written. Nothing is written.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, cancel := a.limit(c.Context())
-			defer cancel()
-			json, err := a.wants("text", "json")
-			if err != nil {
-				return err
-			}
-			p, err := a.plan(ctx, o)
-			if err != nil {
-				return err
-			}
-			return a.show(p, json, o.details, true)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, "", true) },
 	}
 	o.register(c)
 	return c
+}
+
+// runPlan plans the model, leaves the plan in the file out unless it is "", and shows it.
+func (a *app) runPlan(ctx context.Context, o planFlags, out string, detailed bool) error {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	p, err := a.plan(ctx, o)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		if err := p.WriteFile(out); err != nil {
+			return err
+		}
+	}
+	return a.show(p, json, o.details, detailed)
 }
 
 // show prints a plan and ends with its exit code: the worst thing first.
