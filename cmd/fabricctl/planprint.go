@@ -222,7 +222,7 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 		behaviour(d.Observed, "  ")
 	}
 	for _, f := range d.Findings {
-		if f.Severity > diag.Info || details || len(d.Steps) > 0 && f.Rule != "lift" { // what something changes for, not how it was read
+		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked) && f.Rule != "lift" { // what something changes for, not how it was read
 			line("%s", strings.ReplaceAll(findingText(f, d.Name), "\n", "\n  "))
 		}
 	}
