@@ -118,6 +118,12 @@ func untouched(t *testing.T, before, after sonic.DB, ports []string) {
 	if d := cmp.Diff(was, is); d != "" {
 		t.Errorf("what the model does not own changed (-before +after):\n%s", d)
 	}
+	for _, p := range ports { // what the model asks for is there
+		has3 := slices.Contains(strings.Split(after.Get("PORT_QOS_MAP", p, "pfc_enable"), ","), "3")
+		if !has3 || !strings.HasPrefix(after.Get("QUEUE", p+"|3", "wred_profile"), "fctl-taken-") || after.Get("PFC_WD", p, "action") != "drop" {
+			t.Errorf("%s is not as the model asks", p)
+		}
+	}
 	for _, p := range ports { // priorities that the model does not name are left alone
 		for _, field := range []string{"pfc_enable", "pfcwd_sw_enable"} {
 			for _, prio := range []string{"2", "4"} {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/fabricctl/fabricctl/model/witness"
 )
 
 func clock() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }
@@ -270,7 +272,7 @@ func TestDiskErrors(t *testing.T) {
 func TestKernelErrors(t *testing.T) {
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("no /dev/full: ", err)
+		witness.Missing(t, "no /dev/full: "+err.Error())
 	}
 	l := &Log{path: "/dev/full", opt: Options{Now: clock}, f: f}
 	if err := l.Append("x", 1); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "no space left on device") {
