@@ -22,7 +22,7 @@ bin/gofumpt: tools/go.mod
 	cd tools && $(GO) build -o ../bin/ mvdan.cc/gofumpt honnef.co/go/tools/cmd/staticcheck golang.org/x/tools/cmd/deadcode
 
 fuzz:
-	tools/fuzz.sh 5s
+	tools/fuzz.sh
 
 # The long matrices: ten minutes of each fuzz target, and every kill point.
 full: test race
