@@ -67,20 +67,12 @@ func (t *topology) unknownPort(d *Device, name string, pos diag.Pos) {
 
 // bind reads the inventory: endpoints for every device, and the interface names it gives.
 func (t *topology) bind(n *node) {
-	defaults := n.get("defaults")
-	gnmi, ssh := decodeGNMI(defaults.get("gnmi")), decodeSSH(defaults.get("ssh"))
-	gnmi.Port = gnmi.Port.Or(Value[int]{V: 8080, From: &Origin{Kind: FromDefault, Ref: "SONiC's gNMI server listens on 8080 unless told otherwise"}})
-	ssh.Port = ssh.Port.Or(Value[int]{V: 22, From: &Origin{Kind: FromDefault, Ref: "SSH"}})
-	lab := boolean(defaults.get("lab"))
+	shared := defaultsOf(n)
 	for i := range t.f.Devices {
 		d := &t.f.Devices[i]
-		e := n.get("devices", d.Name)
-		ep := &Endpoint{
-			Device: d.Name, Address: text(e.get("address")), Serial: text(e.get("serial")), Hostname: text(e.get("hostname")),
-			Lab: boolean(e.get("lab")).Or(lab), GNMI: decodeGNMI(e.get("gnmi")).over(gnmi), SSH: decodeSSH(e.get("ssh")).over(ssh),
-		}
-		if e != nil {
-			ep.Pos = n.get("devices").at[d.Name]
+		ep := shared.endpoint(n, d.Name)
+		if e := n.get("devices", d.Name); e != nil {
+			t.samePlatform(d, ep)
 			t.bindPorts(d, e.get("ports"))
 			t.bindNICs(d, e.get("nics"))
 		}
@@ -93,6 +85,19 @@ func (t *topology) bind(n *node) {
 		}
 	})
 	t.ifaces()
+}
+
+// samePlatform wants the inventory and the topology to agree on what a device is.
+func (t *topology) samePlatform(d *Device, e *Endpoint) {
+	if !e.Platform.Set || !d.Platform.Set || e.Platform.V == d.Platform.V || t.broken {
+		return
+	}
+	t.found.Add(diag.Finding{
+		Rule: "platform", Severity: diag.Error, Pos: e.Platform.Pos(),
+		Msg:     fmt.Sprintf("%s is %s in the inventory, but %s in the topology", d.Name, e.Platform.V, d.Platform.V),
+		Hint:    fmt.Sprintf("write platform: %s here, or remove the line: the topology says it already", d.Platform.V),
+		Related: []diag.Related{{Pos: d.Platform.Pos(), Msg: "the topology's platform"}},
+	})
 }
 
 func (t *topology) bindPorts(d *Device, n *node) {

@@ -24,7 +24,10 @@ type roots struct {
 // layers win over earlier ones; inside one layer the order of documents does not matter. All findings are returned
 // together, sorted. The Fabric is never nil; with errors among the findings it is not to be used for anything but
 // looking.
-func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) {
+func Load(fsys fs.FS, layers ...string) (*Fabric, diag.List) { return loadLayers(fsys, build, layers) }
+
+// loadLayers reads and merges layers and hands the documents to build.
+func loadLayers(fsys fs.FS, build func(roots, bool) (*Fabric, diag.List), layers []string) (*Fabric, diag.List) {
 	r, m := &reader{}, &merger{}
 	var found diag.List
 	var docs roots

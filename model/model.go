@@ -182,6 +182,7 @@ type Endpoint struct {
 	Device   string
 	Pos      diag.Pos // of the device in the inventory; zero when the inventory does not name it
 	Address  Value[string]
+	Platform Value[string] // for doctor and import, which need no topology; where there is one, both agree
 	Serial   Value[string]
 	Hostname Value[string]
 	Lab      Value[bool]

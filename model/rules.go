@@ -23,7 +23,7 @@ func Rules() []Rule {
 		{"nccl-class", "it is not clear which class NCCL uses"},
 		{"not-rendered-yet", "a value is read and checked, but nothing is rendered from it yet"},
 		{"patch", "an edit does not fit the model"},
-		{"platform", "a platform is unknown, or of the wrong kind"},
+		{"platform", "a platform is unknown, of the wrong kind, or another one in the inventory than in the topology"},
 		{"profile", "the built-in hardware data cannot be read"},
 		{"rest-class", "there must be exactly one class with dscp: rest"},
 		{"topology", "counts, links or NICs do not fit together"},

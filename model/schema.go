@@ -257,6 +257,7 @@ func inventorySchema() *field {
 	device := append(
 		transportKids(),
 		leaf("address", addressScalar(), "management address"),
+		leaf("platform", textScalar("platform"), "platform name, such as sonic/sn5600, where no topology gives it; must agree with one that does"),
 		leaf("serial", textScalar("serial number"), "expected serial number; a different one refuses the write"),
 		leaf("hostname", textScalar("host name"), "expected host name; a different one refuses the write"),
 		field{key: "ports", doc: "interface names by port", dict: &field{key: "PORT", scalar: ifaceScalar()}},

@@ -30,7 +30,11 @@ func (v *validator) all() {
 	for _, role := range sortedKeys(v.f.Roles) {
 		v.override(role)
 	}
-	v.inventory()
+	names := make([]string, len(v.f.Devices))
+	for i := range v.f.Devices {
+		names[i] = v.f.Devices[i].Name
+	}
+	v.inventory(names)
 }
 
 // twice reports two places that must differ.

@@ -129,16 +129,16 @@ func (o *Override) class(name string) Class {
 	return Class{}
 }
 
-// inventory checks addresses and transports.
-func (v *validator) inventory() {
+// inventory checks addresses and transports of the named devices.
+func (v *validator) inventory(names []string) {
 	type place struct {
 		address    string
 		gnmi, ssh_ int
 	}
 	taken, nic := map[place]*Endpoint{}, map[string]Value[string]{}
 	warned := map[*Origin]bool{}
-	for i := range v.f.Devices {
-		e := v.f.Endpoints[v.f.Devices[i].Name]
+	for _, name := range names {
+		e := v.f.Endpoints[name]
 		if e.Address.Set {
 			p := place{strings.ToLower(e.Address.V), e.GNMI.Port.V, e.SSH.Port.V}
 			if o := taken[p]; o != nil {

@@ -27,6 +27,7 @@ type dialler struct {
 	app    *app
 	fabric *model.Fabric
 	os     map[string]string // device to dialect
+	reads  bool              // only to read: nothing is copied to a device
 }
 
 func (a *app) dialler(f *model.Fabric, n *intent.Net) *dialler {
@@ -43,18 +44,7 @@ func (d *dialler) open(ctx context.Context, name string) (drivers.Device, error)
 	if e == nil || !e.Address.Set {
 		return nil, fmt.Errorf("%s: the inventory gives no address", name)
 	}
-	var (
-		dev drivers.Device
-		err error
-	)
-	switch os := d.os[name]; os {
-	case "sonic":
-		dev, err = d.gnmi(ctx, e)
-	case "linux":
-		dev, err = d.host(ctx, e)
-	default:
-		dev, err = d.cli(ctx, e, os)
-	}
+	dev, err := d.connect(ctx, e, d.os[name])
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +52,17 @@ func (d *dialler) open(ctx context.Context, name string) (drivers.Device, error)
 		dev = drivers.ReadOnly(name, dev)
 	}
 	return dev, nil
+}
+
+// connect is a new connection to an endpoint, by the transport of its operating system.
+func (d *dialler) connect(ctx context.Context, e *model.Endpoint, os string) (drivers.Device, error) {
+	switch os {
+	case "sonic":
+		return d.gnmi(ctx, e)
+	case "linux":
+		return d.host(ctx, e)
+	}
+	return d.cli(ctx, e, os)
 }
 
 func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
@@ -117,7 +118,7 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	}
 	binary := hostBinary
 	switch {
-	case d.app.readOnly:
+	case d.app.readOnly || d.reads:
 		binary = nil // copying it there is a write
 	case e.Lab.V:
 		binary = labBinary

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/profiles"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// target is a device that a command line names: by its name in the layers, or by operating system and address.
+type target struct {
+	Name     string // in the layers, or OS:ADDRESS as given
+	OS       string // the dialect
+	Platform string // "sonic/sn5600"; "" when nobody says
+	Endpoint *model.Endpoint
+	Device   *intent.Device // nil without a Fabric
+}
+
+// targets are the devices of one call, with the model where there is one.
+type targets struct {
+	app   *app
+	model loaded // its net is nil without a Fabric
+	list  []target
+}
+
+// loginFlags are how to log in where no inventory says it, or says it otherwise. They win over an inventory.
+type loginFlags struct {
+	username, password, ca, knownHosts string
+	insecure                           bool
+}
+
+func (o *loginFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.username, "username", "", "user to log in as: text, or a reference such as env:FABRIC_USER")
+	f.StringVar(&o.password, "password", "", "reference to the password: env:NAME, file:PATH or exec:COMMAND, never the password itself")
+	f.StringVar(&o.ca, "ca", "", "reference to the certificate authority of gNMI servers, such as file:ca.pem")
+	f.StringVar(&o.knownHosts, "known-hosts", "", "reference to the known SSH host keys, such as file:known_hosts")
+	f.BoolVar(&o.insecure, "insecure", false, "do not verify who is at the other end: the password goes to whoever answers")
+}
+
+// referenceSchemes start the references that stand for a secret or a file.
+var referenceSchemes = [...]string{"env:", "file:", "exec:"}
+
+func isReference(s string) bool {
+	return slices.ContainsFunc(referenceSchemes[:], func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) })
+}
+
+// check refuses what must not stand on a command line. A password is not repeated.
+func (o *loginFlags) check() error {
+	if o.password != "" && !isReference(o.password) {
+		return fail(exitUsage, "write --password env:NAME, file:PATH or exec:COMMAND; if it was the password, change it",
+			"--password takes a reference: every user of this machine can read a process's arguments")
+	}
+	for _, x := range []struct{ flag, v string }{{"--ca", o.ca}, {"--known-hosts", o.knownHosts}} {
+		if x.v != "" && !isReference(x.v) {
+			return fail(exitUsage, "write "+x.flag+" file:"+x.v, "%s %s is not a reference", x.flag, x.v)
+		}
+	}
+	if o.knownHosts != "" && !strings.HasPrefix(o.knownHosts, "file:") {
+		return fail(exitUsage, "write --known-hosts file:PATH", "--known-hosts %s is not a file", o.knownHosts)
+	}
+	return nil
+}
+
+// over puts the flags over what the inventory says.
+func (o *loginFlags) over(e *model.Endpoint) *model.Endpoint {
+	c := *e
+	set := func(flag, v string, to ...*model.Value[string]) {
+		for _, t := range to {
+			if v != "" {
+				*t = model.Value[string]{V: v, Set: true, From: flagOrigin(flag)}
+			}
+		}
+	}
+	set("--username", o.username, &c.GNMI.Username, &c.SSH.Username)
+	set("--password", o.password, &c.GNMI.Password, &c.SSH.Password)
+	set("--ca", o.ca, &c.GNMI.CA)
+	set("--known-hosts", o.knownHosts, &c.SSH.KnownHosts)
+	if o.insecure {
+		yes := model.Value[bool]{V: true, Set: true, From: flagOrigin("--insecure")}
+		c.GNMI.Insecure, c.SSH.Insecure = yes, yes
+	}
+	return &c
+}
+
+func flagOrigin(flag string) *model.Origin {
+	return &model.Origin{Kind: model.FromDefault, Ref: "the command line's " + flag}
+}
+
+// targets finds the devices that args name: names of the layers given with -f, or OS:ADDRESS[:PORT]. Layers without a
+// Fabric document will do, and none at all where every device is given by its address. Findings of severity error
+// among the layers' own end the call, as elsewhere.
+func (a *app) targets(o loginFlags, args []string) (targets, error) {
+	ts := targets{app: a}
+	if err := o.check(); err != nil {
+		return ts, err
+	}
+	var err error
+	if ts.model, err = a.loadAny(); err != nil {
+		return ts, err
+	}
+	seen := map[string]bool{}
+	for _, arg := range args {
+		t, err := ts.find(arg)
+		if err != nil {
+			return ts, err
+		}
+		if seen[t.Name] {
+			return ts, usage("%s is named twice", t.Name)
+		}
+		seen[t.Name] = true
+		t.Endpoint = o.over(t.Endpoint)
+		ts.list = append(ts.list, t)
+	}
+	return ts, nil
+}
+
+// loadAny is mustLoad for layers that need not hold a Fabric, and may be none.
+func (a *app) loadAny() (loaded, error) {
+	if len(a.fabric) == 0 {
+		cat, err := profiles.Default()
+		return loaded{fabric: &model.Fabric{Catalog: cat}}, err
+	}
+	f, l := model.LoadInventory(osFS{}, a.fabric...)
+	if f.HasModel() {
+		return a.mustLoad()
+	}
+	printFindings(a.sys.err, slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Severity == diag.Info }))
+	if l.HasErrors() {
+		return loaded{}, fail(exitError, "", "the inventory has %s; nothing was done", count(l.Count(diag.Error), "error"))
+	}
+	return loaded{fabric: f, findings: l}, nil
+}
+
+// find is the device that one argument names.
+func (ts targets) find(arg string) (target, error) {
+	if e := ts.model.fabric.Endpoints[arg]; e != nil {
+		return ts.named(arg, e)
+	}
+	os, address, ok := strings.Cut(arg, ":")
+	if !ok {
+		if ts.model.net != nil {
+			return target{}, noDevice(ts.model.net, arg)
+		}
+		hint := "for a device without an inventory write " + strings.Join(systems(), ":ADDRESS, ") + ":ADDRESS"
+		return target{}, fail(exitError, hint, "there is no device %q in the layers given with -f", arg)
+	}
+	if !slices.Contains(systems(), os) {
+		return target{}, fail(exitUsage, "the operating systems are "+strings.Join(systems(), ", "),
+			"%s: no operating system is called %q", arg, os)
+	}
+	host, port, err := splitAddress(address)
+	if err != nil {
+		return target{}, fail(exitUsage, "for example: "+os+":10.0.0.12 or "+os+":[2001:db8::1]:8080", "%s: %w", arg, err)
+	}
+	e := ts.model.fabric.DefaultEndpoint(arg, host)
+	if port != 0 {
+		p := model.Value[int]{V: port, Set: true, From: flagOrigin("argument")}
+		e.GNMI.Port, e.SSH.Port = p, p
+	}
+	return target{Name: arg, OS: os, Endpoint: e}, nil
+}
+
+// named is a device of the layers.
+func (ts targets) named(name string, e *model.Endpoint) (target, error) {
+	t := target{Name: name, Platform: e.Platform.V, Endpoint: e}
+	if ts.model.net != nil {
+		t.Device = ts.model.net.Device(name)
+	}
+	if t.Device != nil {
+		t.Platform = t.Device.Platform
+	}
+	if !e.Address.Set {
+		return t, fail(exitError, "add an address under devices."+name+" in the inventory", "the inventory gives no address of %s", name)
+	}
+	if t.Platform == "" {
+		return t, fail(exitError, fmt.Sprintf("add a platform under devices.%s in the inventory, such as platform: sonic/sn5600", name),
+			"nothing says what %s is: there is no Fabric, and the inventory gives no platform", name)
+	}
+	t.OS, _, _ = strings.Cut(t.Platform, "/")
+	return t, nil
+}
+
+// all are the devices of the layers that can be reached: those of the Fabric, or else of the inventory.
+func (ts targets) all() []string {
+	var names []string
+	for n, e := range ts.model.fabric.Endpoints {
+		if e.Address.Set {
+			names = append(names, n)
+		}
+	}
+	slices.SortFunc(names, intent.CompareNames)
+	return names
+}
+
+// systems are the operating systems that can be talked to.
+func systems() []string {
+	var names []string
+	for _, d := range render.Dialects() {
+		names = append(names, d.OS)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// splitAddress splits ADDRESS[:PORT]; port is 0 when there is none. An IPv6 address with a port needs brackets.
+func splitAddress(s string) (host string, port int, err error) {
+	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+		return a.String(), 0, nil
+	}
+	host = s
+	if h, p, err := net.SplitHostPort(s); err == nil {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 1 || n > 65535 {
+			return "", 0, fmt.Errorf("%q is not a port", p)
+		}
+		host, port = h, n
+	}
+	if _, err := netip.ParseAddr(host); err != nil && !isHostName(host) {
+		return "", 0, fmt.Errorf("%q is not an IP address or host name", host)
+	}
+	return host, port, nil
+}
+
+func isHostName(s string) bool {
+	return s != "" && len(s) <= 253 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+		return r > 'z' || !strings.ContainsRune("-_.", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// open connects to a target. What comes back can read and nothing else; what a driver copies to a device for its own
+// use is not copied.
+func (ts targets) open(ctx context.Context, t target) (*drivers.View, error) {
+	d := &dialler{app: ts.app, reads: true}
+	dev, err := d.connect(ctx, t.Endpoint, t.OS)
+	if err != nil {
+		return nil, err
+	}
+	return drivers.ViewOf(t.Name, dev), nil
+}
+
+// completeDevices offers the names of the layers given with -f.
+func (a *app) completeDevices(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	if len(a.fabric) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	f, _ := model.LoadInventory(osFS{}, a.fabric...)
+	var names []string
+	for n := range f.Endpoints {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, intent.CompareNames)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
