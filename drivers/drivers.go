@@ -54,7 +54,8 @@ type Caps struct {
 type Reader interface {
 	// Facts identifies the device and says what it can do.
 	Facts(ctx context.Context) (render.Facts, Caps, error)
-	// Read is the whole running configuration as far as the dialect understands it.
+	// Read is the whole running configuration as far as the dialect understands it. Directly after Facts on the same
+	// connection it may be what Facts saw, where that was the whole; in any other place it is what the device holds now.
 	Read(ctx context.Context) (render.Config, error)
 	// Close ends the connection. It never writes.
 	Close() error

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers/gnmi"
 )
 
 // system is the process's surroundings, so that tests can give their own.
@@ -40,7 +42,8 @@ type app struct {
 	parallel  int
 	stateDir  string
 
-	log *slog.Logger
+	log    *slog.Logger
+	single gnmi.Single // what this call has learned of its switches
 }
 
 // run is the whole program: it returns the exit code.

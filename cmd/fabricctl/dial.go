@@ -68,7 +68,7 @@ func (d *dialler) connect(ctx context.Context, e *model.Endpoint, os string) (dr
 func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
 	c := gnmi.Config{
 		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Plaintext: e.GNMI.Plaintext.V,
-		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Log: d.app.log,
+		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Single: &d.app.single, Log: d.app.log,
 	}
 	user, err := d.text(ctx, e.GNMI.Username)
 	if err != nil {

@@ -31,10 +31,11 @@ func (d *Device) Commit(ctx context.Context, _ drivers.TxID, cs []render.Change,
 			return fmt.Errorf("%s: gnmi set: %q names no row of ConfigDB", name, c.Key)
 		}
 	}
-	live, err := d.Read(ctx)
+	now, err := d.read(ctx) // whatever was seen before
 	if err != nil {
 		return err
 	}
+	live := now.live
 	todo, moved := render.Remaining(dialect(), facts(live), live, cs)
 	if len(moved) > 0 {
 		return d.movedError(live, moved)

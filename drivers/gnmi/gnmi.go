@@ -16,6 +16,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
@@ -52,6 +53,7 @@ type Config struct {
 	TLS       TLS
 	Plaintext bool         // no TLS at all, password in the clear; warned about
 	Via       []ssh.Config // jump hosts, the first one reached directly
+	Single    *Single      // switches known to have one ASIC; nil = ask on every connection
 	Log       *slog.Logger // nil = silent
 }
 
@@ -69,14 +71,15 @@ type Device struct {
 	config Config
 	target *target.Target
 	via    *ssh.Client // the last jump host, or nil
-	single bool        // known to have one ASIC
+	look   *look       // what Facts saw, for the Read that follows it
 	closed bool
 }
 
 var _ drivers.Device = (*Device)(nil)
 
-// Dial connects, checks the certificate and logs in: it makes one Capabilities call, because the connection itself
-// is made late and a bad one would show only at first use. The context bounds the dialling only.
+// Dial prepares a connection, which gRPC makes at the first call. That call is made here, so that a bad address,
+// certificate or password shows: it asks for a second ASIC. Where Config.Single has the answer no call is made, and
+// what is wrong with the connection shows at its first use. The context bounds the dialling only.
 func Dial(ctx context.Context, c Config) (*Device, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -130,16 +133,51 @@ func (d *Device) dial(ctx context.Context) error {
 	if err != nil {
 		return d.failed(ctx, "dial "+c.Address, err)
 	}
+	if c.Single.has(c) {
+		return nil
+	}
+	if err := d.oneASIC(ctx); err != nil {
+		return err
+	}
+	c.Single.add(c)
+	c.Log.Debug("gnmi connected", "device", c.Name, "address", c.Address)
+	return nil
+}
+
+// isSonic asks a server that answered strangely whether it is SONiC's at all.
+func (d *Device) isSonic(ctx context.Context) error {
+	op := "dial " + d.config.Address
 	caps, err := d.target.Capabilities(d.login(ctx))
 	if err != nil {
-		return d.failed(ctx, "dial "+c.Address, err)
+		return d.failed(ctx, op, err)
 	}
-	isSonic := func(m *gpb.ModelData) bool { return m.GetName() == "sonic-db" }
-	if !slices.ContainsFunc(caps.GetSupportedModels(), isSonic) || !slices.Contains(caps.GetSupportedEncodings(), gpb.Encoding_JSON_IETF) {
-		return fmt.Errorf("%s: gnmi %s: the server offers no sonic-db with JSON_IETF: it is not SONiC's, or built without it", c.Name, c.Address)
+	sonic := func(m *gpb.ModelData) bool { return m.GetName() == "sonic-db" }
+	if !slices.ContainsFunc(caps.GetSupportedModels(), sonic) || !slices.Contains(caps.GetSupportedEncodings(), gpb.Encoding_JSON_IETF) {
+		return fmt.Errorf("%s: gnmi %s: the server offers no sonic-db with JSON_IETF: it is not SONiC's, or built without it", d.config.Name, op)
 	}
-	c.Log.Debug("gnmi connected", "device", c.Name, "address", c.Address, "version", caps.GetGNMIVersion())
 	return nil
+}
+
+// Single remembers which switches have one ASIC, so that a run asks each of them once. The zero value knows none, and
+// one may be shared by the connections of a run: a switch does not grow an ASIC meanwhile. Its methods may be called
+// by several goroutines.
+type Single struct{ known sync.Map } // of place
+
+// place is where a switch was asked.
+type place struct{ name, address string }
+
+func (s *Single) has(c Config) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.known.Load(place{c.Name, c.Address})
+	return ok
+}
+
+func (s *Single) add(c Config) {
+	if s != nil {
+		s.known.Store(place{c.Name, c.Address}, true)
+	}
 }
 
 // config is the TLS configuration, strict unless Insecure.

@@ -211,15 +211,80 @@ func TestFacts(t *testing.T) {
 
 func TestMultiASIC(t *testing.T) {
 	s := launch(t, sonic.Options{ASICs: 2})
-	d := open(t, config(s))
-	_, err := d.Read(patience(t))
-	says(t, err, gnmi.ErrMultiASIC, "asic0")
-	_, _, err = d.Facts(patience(t))
-	says(t, err, gnmi.ErrMultiASIC)
-	says(t, d.Commit(patience(t), "tx", []render.Change{change("SCHEDULER", "s", "weight", nil, p("1"))}, 0), gnmi.ErrMultiASIC)
-	if s.Stats().Sets != 0 {
-		t.Error("a multi-ASIC switch was written to")
+	c := config(s)
+	c.Single = &gnmi.Single{}
+	for range 2 { // what is remembered is the good answer only
+		_, err := gnmi.Dial(patience(t), c)
+		says(t, err, gnmi.ErrMultiASIC, "asic0")
 	}
+	if st := s.Stats(); st.Sets != 0 || st.Gets != 2 {
+		t.Errorf("%d Sets and %d Gets reached a multi-ASIC switch", st.Sets, st.Gets)
+	}
+}
+
+// The calls of a run are few: a switch is asked for its ASICs once, facts and the read after them share a look, and a
+// commit looks again, as does every other read.
+func TestCalls(t *testing.T) {
+	s := launch(t, sonic.Options{})
+	c := config(s)
+	c.Single = &gnmi.Single{}
+	d := open(t, c)
+	calls := func(what string, gets int) {
+		t.Helper()
+		if st := s.Stats(); st.Gets != gets || st.Caps != 0 {
+			t.Errorf("after %s: %d Gets, want %d; %d Capabilities, want none", what, st.Gets, gets, st.Caps)
+		}
+	}
+	look := func() string {
+		t.Helper()
+		return read(t, d).Get("SCHEDULER", "scheduler.0", "weight")
+	}
+	facts := func() {
+		t.Helper()
+		if _, _, err := d.Facts(patience(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls("the dial", 1)
+	facts()
+	s.Edit(func(db sonic.DB) { db.Set("SCHEDULER", "scheduler.0", "weight", "15") })
+	if got := look(); got != "14" {
+		t.Errorf("the read after facts shows another moment: weight %s", got)
+	}
+	calls("facts and a read", 2)
+	if got := look(); got != "15" {
+		t.Errorf("the second read shows the past: weight %s", got)
+	}
+	calls("a second read", 3)
+	facts()
+	s.Edit(func(db sonic.DB) { db.Set("SCHEDULER", "scheduler.0", "weight", "16") })
+	err := d.Commit(patience(t), "tx", []render.Change{change("SCHEDULER", "scheduler.0", "weight", p("15"), p("20"))}, 0)
+	says(t, err, drivers.ErrMoved)
+	calls("facts and a commit", 5)
+	if got := look(); got != "16" {
+		t.Errorf("the read after a commit shows the past: weight %s", got)
+	}
+	facts()
+	_ = d.Close()
+	if _, err := d.Read(patience(t)); err == nil {
+		t.Error("a closed device was read")
+	}
+	d = open(t, c)
+	calls("a second connection", 7)
+	facts()
+	look()
+	calls("a second connection's facts and read", 8)
+}
+
+// A switch that is remembered is dialled at the first call, which says what is wrong with the connection.
+func TestRemembered(t *testing.T) {
+	s := launch(t, sonic.Options{})
+	c := config(s)
+	c.Single = &gnmi.Single{}
+	open(t, c)
+	c.Password = secret.New(canary + "-wrong")
+	_, _, err := open(t, c).Facts(patience(t))
+	says(t, err, gnmi.ErrAuth, "gnmi get CONFIG_DB")
 }
 
 // A large ConfigDB is far above gRPC's default limit of 4 MiB.

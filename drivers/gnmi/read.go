@@ -15,15 +15,23 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
+// look is one look at the whole CONFIG_DB.
+type look struct {
+	live     render.Config
+	warnings []string
+}
+
 // Facts identifies the switch from its ConfigDB. Serial number and image version are in other databases and stay "".
-// No competing owner shows in ConfigDB, so Owners is always empty here.
+// No competing owner shows in ConfigDB, so Owners is always empty here. What it saw also answers a Read that comes next:
+// both are then of the same moment.
 func (d *Device) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
-	live, warnings, err := d.read(ctx)
+	now, err := d.read(ctx)
 	if err != nil {
 		return render.Facts{}, drivers.Caps{}, err
 	}
-	f := facts(live)
-	f.Notes = append(f.Notes, warnings...)
+	d.look = now
+	f := facts(now.live)
+	f.Notes = append(f.Notes, now.warnings...)
 	return f, caps(), nil
 }
 
@@ -50,51 +58,62 @@ func facts(live render.Config) render.Facts {
 	return f
 }
 
-// Read is the whole CONFIG_DB. A table or row that cannot be understood is an error, since commits decide by what is
-// there.
+// Read is the whole CONFIG_DB, as Facts saw it if that was the last call, else as it is now. A table or row that cannot
+// be understood is an error, since commits decide by what is there.
 func (d *Device) Read(ctx context.Context) (render.Config, error) {
-	live, _, err := d.read(ctx)
-	return live, err
+	if seen := d.look; seen != nil && !d.closed && ctx.Err() == nil {
+		d.look = nil
+		return seen.live, nil
+	}
+	now, err := d.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now.live, nil
 }
 
-func (d *Device) read(ctx context.Context) (live render.Config, warnings []string, err error) {
+// read looks at the switch now, and forgets what was seen before.
+func (d *Device) read(ctx context.Context) (*look, error) {
 	const op = "get CONFIG_DB"
+	d.look = nil
 	if err := d.open(op); err != nil {
-		return nil, nil, err
-	}
-	if err := d.oneASIC(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	text, err := d.get(ctx, path())
 	if err != nil {
-		return nil, nil, d.failed(ctx, op, err)
+		if isAnswer(status.Code(err)) && ctx.Err() == nil {
+			if err := d.isSonic(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return nil, d.failed(ctx, op, err)
 	}
 	live, findings := dialect().Parse(text)
+	now := &look{live: live}
 	for _, f := range findings {
 		if f.Severity == diag.Error {
-			return nil, nil, fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, f)
+			return nil, fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, f)
 		}
-		warnings = append(warnings, f.Msg)
+		now.warnings = append(now.warnings, f.Msg)
 	}
-	return live, warnings, nil
+	return now, nil
 }
 
-// oneASIC refuses a switch that answers for a second namespace, once per connection.
+// oneASIC refuses a switch that answers for a second namespace. One without says that it does not find it; whoever says
+// anything else is asked whether it is SONiC.
 func (d *Device) oneASIC(ctx context.Context) error {
-	if d.single {
-		return nil
-	}
 	p := path()
 	p.Elem[1].Name = "asic0"
 	_, err := d.get(ctx, p)
 	switch code := status.Code(err); {
 	case err == nil:
 		return fmt.Errorf("%s: gnmi: %w: it has a namespace asic0 with a ConfigDB of its own", d.config.Name, ErrMultiASIC)
-	case ctx.Err() != nil || code == codes.Unavailable || code == codes.Unauthenticated || code == codes.PermissionDenied:
-		return d.failed(ctx, "get namespaces", err)
+	case ctx.Err() != nil || !isAnswer(code):
+		return d.failed(ctx, "dial "+d.config.Address, err)
+	case code == codes.NotFound:
+		return nil
 	}
-	d.single = true // whatever it said, it does not know asic0
-	return nil
+	return d.isSonic(ctx)
 }
 
 // get is the JSON of one path.

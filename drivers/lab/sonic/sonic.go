@@ -46,6 +46,7 @@ type Stats struct {
 	Bytes   int64 // in both directions, as encrypted
 	Logins  int   // calls with a user name or a password
 	Refused int   // of these, refused
+	Caps    int // Capabilities calls
 	Gets    int
 	Sets    int
 	Paths   int            // paths in all Sets
@@ -205,6 +206,9 @@ func (s *Switch) enter(ctx context.Context, call string) error {
 
 // Capabilities is the gNMI call.
 func (s *Switch) Capabilities(ctx context.Context, _ *gpb.CapabilityRequest) (*gpb.CapabilityResponse, error) {
+	s.mu.Lock()
+	s.stats.Caps++
+	s.mu.Unlock()
 	if err := s.enter(ctx, "Capabilities"); err != nil {
 		return nil, err
 	}
