@@ -203,8 +203,9 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 		siblings = append(siblings, k.key)
 	}
 	meant, homes := closest(key, siblings), c.homes(key)
-	var hint string
+	hint := wrongWord(key, n.kids[key].text)
 	switch {
+	case hint != "":
 	case strings.HasPrefix(path, "overrides.") && len(homes) > 0 && meant == "" && !c.overridable(key):
 		hint = fmt.Sprintf("an override cannot change %s, which is one for the whole fabric; here stand %s", key, strings.Join(siblings, ", "))
 	case meant != "" && len(homes) > 0:

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
@@ -18,8 +20,40 @@ func (f *Fabric) decode(n *node) {
 		RetryCount: integer(n.get("nccl", "retry_count")),
 	}
 	for _, a := range n.get("acknowledge").list() {
-		f.Acks = append(f.Acks, Ack{Rule: text(a.get("rule")), Reason: text(a.get("reason"))})
+		f.Acks = append(f.Acks, Ack{Rule: text(a.get("rule")), Reason: text(a.get("reason")), Role: text(a.get("role")), Device: text(a.get("device"))})
 	}
+	f.Apps = f.decodeApps(n.get("applications"))
+}
+
+// maxApps is how many applications are looked at; no table for people is that long.
+const maxApps = 1000
+
+// decodeApps reads the marking table. The classes are decoded.
+func (f *Fabric) decodeApps(n *node) []Application {
+	var as []Application
+	for _, e := range n.list() {
+		if len(as) == maxApps {
+			break
+		}
+		a := Application{Name: e.name(), Pos: e.pos(), Business: text(e.get("business")), Class: text(e.get("class"))}
+		if d := e.get("dscp"); d != nil {
+			if lo, _, p := parseDSCP(d.text); p == nil {
+				a.DSCP = Value[uint8]{V: uint8(lo), Set: true, From: d.from}
+			}
+		} else if c := f.class(a.Class.V); c != nil && len(c.DSCP) > 0 {
+			a.DSCP = Value[uint8]{V: c.DSCP[0].V, From: c.DSCP[0].From}
+		}
+		as = append(as, a)
+	}
+	return as
+}
+
+// class finds a class by name; nil when there is none.
+func (f *Fabric) class(name string) *Class {
+	if i := slices.IndexFunc(f.Classes, func(c Class) bool { return c.Name == name }); i >= 0 {
+		return &f.Classes[i]
+	}
+	return nil
 }
 
 func decodeMTU(n *node) MTU {

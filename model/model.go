@@ -8,6 +8,8 @@
 package model
 
 import (
+	"strings"
+
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
@@ -43,6 +45,7 @@ type Fabric struct {
 	Classes   []Class // in the order of the model
 	Watchdog  Watchdog
 	NCCL      NCCL
+	Apps      []Application // the marking table: who marks what, in the order of the model
 	Manage    FabricManage
 	Adopt     Value[bool] // manage.adopt: objects bound by modelled ports alone may be taken over
 	Acks      []Ack
@@ -129,10 +132,22 @@ type Manage struct {
 // FabricManage is ownership at the top of the model.
 type FabricManage struct{ Switches, Hosts Manage }
 
-// Ack is an acknowledged rule.
+// Ack is an acknowledged rule: everywhere, or only for findings that are about one role or one device alone.
 type Ack struct {
 	Rule   Value[string]
 	Reason Value[string]
+	Role   Value[string]
+	Device Value[string]
+}
+
+// Application is one row of the marking table: an application, the business that it belongs to, and the class that it
+// sends in.
+type Application struct {
+	Name     string
+	Pos      diag.Pos
+	Business Value[string] // whose traffic it is, such as training or backup
+	Class    Value[string]
+	DSCP     Value[uint8] // what it marks; the class's first code point when the model does not say
 }
 
 // Override changes values for a role, a device or a port. Unset values are inherited from the level above.
@@ -155,8 +170,13 @@ func (o *Override) Shapes() bool {
 // Device is a switch or host of the expanded topology.
 type Device struct {
 	Name     string
-	Role     string // "spine", "leaf", "host", or as written
+	Role     string // "super-spine", "spine", "leaf", "host", "storage", or as written
 	Host     bool
+	Tier     int     // 0 for hosts, 1 for what they are linked to, and so on up
+	Pod      string  // "pod1"; "" without pods, and on what the pods share
+	Plane    string  // "plane1"; "" without planes, and on hosts
+	Group    string  // redundancy group: never all of it at once; "" when nothing can stand in for it
+	GroupAt  *Origin // the line that names the group; nil when it is derived
 	Platform Value[string]
 	From     *Origin   // the line that made it exist
 	Override *Override // of this device, nil if none
@@ -167,14 +187,47 @@ type Device struct {
 type Port struct {
 	Name     string
 	Iface    Value[string] // the device's name; not Set when nothing binds it
-	Role     string        // "fabric", "host", "nic", "storage", "unused"
+	Role     string        // "fabric", "host", "storage", "border", "peer-link", "nic", "unused"
+	RoleAt   *Origin       // the line that gives the role; nil when it follows from the link
 	Peer     string        // device at the other end
 	PeerPort string
 	Speed    Value[units.BitRate]
 	Cable    Value[units.Length]
-	From     *Origin   // the line that made it exist
-	Override *Override // of this port, nil if none
+	Breakout int           // how many links its physical port carries; 0 and 1 mean that it has it alone
+	Bond     string        // of a host's port: the bond that it is a member of, "" if none
+	Rail     int           // of a host's port: its rail, from 1; 0 = not on a rail
+	NIC      Value[string] // of a host's port: the NIC's model
+	Carries  Carries       // what runs over the link; 0 = not said
+	From     *Origin       // the line that made it exist
+	Override *Override     // of this port, nil if none
 }
+
+// Carries is a set of what runs over a link.
+type Carries uint8
+
+// What a link may carry.
+const (
+	CarriesRDMA Carries = 1 << iota
+	CarriesStorage
+	CarriesManagement
+)
+
+// CarriesNames are the words of a model for what a link carries, in the order of the bits.
+func CarriesNames() []string { return []string{"rdma", "storage", "management"} }
+
+// Words are the words of c.
+func (c Carries) Words() []string {
+	var ws []string
+	for i, w := range CarriesNames() {
+		if c&(1<<i) != 0 {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// String is the words of c, with spaces between them.
+func (c Carries) String() string { return strings.Join(c.Words(), " ") }
 
 // Endpoint is how to reach a device and how to know that it is the right one. Strings that may hold secrets are
 // references (env:, file:, exec:), never resolved here.

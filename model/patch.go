@@ -243,6 +243,13 @@ func notRendered(docs roots) diag.List {
 	return l
 }
 
+// covers reports whether f is about nothing but what a is for. A finding that does not say what it is about is covered
+// only by an acknowledgement for everything.
+func (a *Ack) covers(f *diag.Finding) bool {
+	only := func(v Value[string], of []string) bool { return !v.Set || len(of) == 1 && of[0] == v.V }
+	return only(a.Role, f.Roles) && only(a.Device, f.Devices)
+}
+
 // Acknowledge fills Ack of the warnings in l that the model acknowledges, and adds an info finding for each
 // acknowledgement that matched nothing. l is not changed.
 func (f *Fabric) Acknowledge(l diag.List) diag.List {
@@ -250,13 +257,20 @@ func (f *Fabric) Acknowledge(l diag.List) diag.List {
 	for _, a := range f.Acks {
 		used := false
 		for i := range out {
-			if out[i].Severity == diag.Warning && out[i].Rule == a.Rule.V && out[i].Ack == "" {
+			if out[i].Severity == diag.Warning && out[i].Rule == a.Rule.V && out[i].Ack == "" && a.covers(&out[i]) {
 				out[i].Ack, used = a.Reason.V, true
 			}
 		}
 		if !used && a.Rule.Set {
+			where := ""
+			if a.Role.Set {
+				where += " about the role " + a.Role.V + " alone"
+			}
+			if a.Device.Set {
+				where += " about " + a.Device.V + " alone"
+			}
 			out.Infof("acknowledge", a.Rule.Pos(), "remove the acknowledgement, unless the finding comes and goes",
-				"no warning of the rule %s was found", a.Rule.V)
+				"no warning of the rule %s%s was found", a.Rule.V, where)
 		}
 	}
 	return out.Sort()

@@ -93,6 +93,26 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
+// TestAcknowledgeOne: an acknowledgement for a role or a device covers what is about that alone.
+func TestAcknowledgeOne(t *testing.T) {
+	f := load(t, files("m.yaml", base+`acknowledge: [{rule: loud, role: leaf, reason: "leaves"}, {rule: loud, device: spine1, reason: "spine"}]`+"\n"), "m.yaml")
+	about := func(msg string, devices, roles []string) diag.Finding {
+		return diag.Finding{Rule: "loud", Severity: diag.Warning, Msg: msg, Devices: devices, Roles: roles}
+	}
+	var got []string
+	for _, x := range f.Acknowledge(diag.List{
+		about("a", []string{"leaf1", "leaf2"}, []string{"leaf"}),
+		about("b", []string{"leaf1", "spine1"}, []string{"leaf", "spine"}),
+		about("c", []string{"spine1"}, []string{"spine"}),
+		about("d", nil, nil),
+	}) {
+		got = append(got, x.Msg+" "+x.Ack)
+	}
+	if d := cmp.Diff([]string{"a leaves", "b ", "c spine", "d "}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // TestEveryLeafCounts: changing any value of a model that uses the whole schema changes the loaded Fabric. A leaf that
 // nothing reads would be silence where a user expects an effect.
 func TestEveryLeafCounts(t *testing.T) {

@@ -327,6 +327,20 @@ func dscpScalar() *scalar {
 	}}
 }
 
+// codeScalar is one code point.
+func codeScalar() *scalar {
+	return &scalar{noun: "DSCP from 0 to 63", parse: func(s string) (string, *problem) {
+		lo, hi, p := parseDSCP(s)
+		switch {
+		case p != nil:
+			return "", p
+		case lo != hi:
+			return "", &problem{"value", "is a range", "an application marks one code point"}
+		}
+		return s, nil
+	}}
+}
+
 func parseDSCP(s string) (lo, hi int, p *problem) {
 	a, b, isRange := strings.Cut(s, "-")
 	if !isRange {
@@ -344,7 +358,7 @@ func parseDSCP(s string) (lo, hi int, p *problem) {
 	case lo > 63 || hi > 63:
 		hint := ""
 		if lo == hi && lo < 256 {
-			hint = fmt.Sprintf("as a ToS byte %d is DSCP %d", lo, lo>>2)
+			hint = tosHint(lo)
 		}
 		return 0, 0, &problem{"value", "is not from 0 to 63", hint}
 	case hi < lo:

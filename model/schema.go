@@ -67,14 +67,22 @@ func fabricSchema() *field {
 		),
 		group(
 			"nccl", "the hosts' NCCL file",
-			leaf("class", nameScalar(), "class that NCCL traffic uses; default: the only lossless class"),
+			leaf("class", nameScalar(), "class that NCCL traffic uses; default: that of the application nccl, or the only lossless class"),
 			leaf("timeout", intScalar("exponent", 1, 31), "NCCL_IB_TIMEOUT: 4.096 us * 2^n"),
 			leaf("retry_count", intScalar("count", 1, 7), "NCCL_IB_RETRY_CNT"),
 		),
+		field{key: "applications", doc: "the marking table: which application sends in which class", named: true, list: &field{key: "application", kids: []field{
+			leaf("name", nameScalar(), "name of the application, such as nccl or nvme-of").must(),
+			leaf("business", textScalar("business"), "whose traffic it is; different ones do not share a lossless class"),
+			leaf("class", nameScalar(), "class that it sends in").must(),
+			leaf("dscp", codeScalar(), "code point that it marks; default: the first one of its class"),
+		}}},
 		field{key: "overrides", doc: "changes by role, device and port; the most specific wins", dict: roleOverride()},
 		field{key: "acknowledge", doc: "warnings that are meant to be so", list: &field{key: "acknowledgement", kids: []field{
 			leaf("rule", textScalar("rule id"), "rule id").must(),
 			leaf("reason", textScalar("reason"), "why the finding is accepted").must(),
+			leaf("role", nameScalar(), "only findings about devices of this role alone"),
+			leaf("device", nameScalar(), "only findings about this device alone"),
 		}}},
 	)
 	return &field{key: "Fabric", kids: kids}
@@ -123,11 +131,16 @@ func topologySchema() field {
 			{key: "ports", doc: "ports that have no link, or need an interface name here", named: true, list: &field{key: "port", kids: []field{
 				leaf("name", nameScalar(), "name of the port").must(),
 				leaf("iface", ifaceScalar(), "the device's name of the port; the inventory wins"),
-				leaf("role", enumScalar("fabric", "host", "storage", "nic", "unused"), "what is at the other end; an unused port is left alone, whoever manages the device"),
+				leaf("role", enumScalar(portRoles()...), "what is at the other end; at a border lossless ends, and an unused port is left alone, whoever manages the device"),
 				leaf("speed", rateScalar(), "speed of the port when no link gives it"),
 			}}},
 		}}},
 	).must()
+}
+
+// portRoles are the roles that a listed port may have.
+func portRoles() []string {
+	return []string{"fabric", "host", "storage", "border", "peer-link", "nic", "unused"}
 }
 
 func mtuSchema(withRoCE bool) field {

@@ -224,7 +224,8 @@ func (t *topology) listed(n *node) {
 		d := t.devices[e.name()]
 		for _, pn := range ports {
 			p := t.port(d, pn.name(), pn.from)
-			p.Iface, p.Role, p.Speed = text(pn.get("iface")), text(pn.get("role")).V, value(pn.get("speed"), units.ParseBitRate)
+			role := text(pn.get("role"))
+			p.Iface, p.Role, p.RoleAt, p.Speed = text(pn.get("iface")), role.V, role.From, value(pn.get("speed"), units.ParseBitRate)
 		}
 	}
 }

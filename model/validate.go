@@ -26,6 +26,8 @@ func (v *validator) all() {
 	v.mtu()
 	v.watchdog("pfc_watchdog", v.f.Watchdog, v.f.Watchdog)
 	v.nccl()
+	v.applications()
+	v.acknowledgements()
 	v.platforms()
 	for _, role := range sortedKeys(v.f.Roles) {
 		v.override(role)
@@ -311,6 +313,42 @@ func (v *validator) nccl() {
 	case i >= 0 && v.f.Classes[i].Rest.V:
 		v.found.Errorf("value", c.Pos(), "name a class with code points of its own", "nccl.class: %s takes the rest and has no code point to send with", c.V)
 	}
+}
+
+// applications checks that the marking table names classes that there are.
+func (v *validator) applications() {
+	for i := range v.f.Apps {
+		a := &v.f.Apps[i]
+		if a.Class.Set && len(v.f.Classes) > 0 && v.f.class(a.Class.V) == nil && !v.doubtful() {
+			v.found.Errorf("unknown-name", a.Class.Pos(), didYouMean(a.Class.V, v.classNames()), "applications.%s: there is no class %s", a.Name, a.Class.V)
+		}
+	}
+	if n := v.f.docs.fabric.get("applications"); n != nil && len(n.items) > maxApps {
+		v.found.Errorf("limits", n.items[maxApps].pos(), "list kinds of traffic, not single programs", "%d applications; at most %d are read", len(n.items), maxApps)
+	}
+}
+
+// acknowledgements checks that roles and devices named there exist.
+func (v *validator) acknowledgements() {
+	if len(v.f.Devices) == 0 {
+		return
+	}
+	for _, a := range v.f.Acks {
+		if a.Role.Set && !slices.ContainsFunc(v.f.Devices, func(d Device) bool { return d.Role == a.Role.V }) {
+			v.found.Errorf("unknown-name", a.Role.Pos(), didYouMean(a.Role.V, v.roleNames()), "acknowledge: no device has the role %s", a.Role.V)
+		}
+		if a.Device.Set && v.f.Endpoints[a.Device.V] == nil {
+			v.found.Errorf("unknown-name", a.Device.Pos(), "", "acknowledge: the topology has no device %s", clip(a.Device.V))
+		}
+	}
+}
+
+func (v *validator) roleNames() []string {
+	seen := map[string]bool{}
+	for i := range v.f.Devices {
+		seen[v.f.Devices[i].Role] = true
+	}
+	return sortedKeys(seen)
 }
 
 func (v *validator) classNames() []string {

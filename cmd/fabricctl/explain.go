@@ -19,9 +19,22 @@ type explainJSON struct {
 	Platform string        `json:"platform"`
 	Role     string        `json:"role"`
 	State    string        `json:"state"`
+	Pod      string        `json:"pod,omitempty"`
+	Plane    string        `json:"plane,omitempty"`
+	Group    string        `json:"group,omitempty"`           // redundancy group
 	Unused   *int          `json:"unused_priority,omitempty"` // asked for, and no class of the model has it
 	Ports    []explainPort `json:"ports"`
+	Apps     []explainApp  `json:"applications,omitempty"`     // who marks for the classes in question
 	Later    []explainLeaf `json:"not_rendered_yet,omitempty"` // of the classes in question
+}
+
+// explainApp is a row of the marking table.
+type explainApp struct {
+	Name     string      `json:"name"`
+	Business string      `json:"business,omitempty"`
+	Class    string      `json:"class"`
+	DSCP     uint8       `json:"dscp"`
+	Origin   *originJSON `json:"origin,omitempty"`
 }
 
 // explainLeaf is a value of the model that nothing is rendered from yet.
@@ -35,6 +48,12 @@ type explainPort struct {
 	Port     string         `json:"port"`
 	Iface    string         `json:"interface,omitempty"`
 	Role     string         `json:"role,omitempty"`
+	RoleAt   *originJSON    `json:"role_origin,omitempty"`
+	Carries  []string       `json:"carries,omitempty"`
+	Bond     string         `json:"bond,omitempty"`
+	Rail     int            `json:"rail,omitempty"` // from 1
+	NIC      string         `json:"nic,omitempty"`
+	Breakout int            `json:"breakout,omitempty"`
 	Peer     string         `json:"peer,omitempty"`
 	PeerPort string         `json:"peer_port,omitempty"`
 	Speed    string         `json:"speed,omitempty"`
@@ -85,6 +104,7 @@ stand at the end.`,
 				return err
 			}
 			r := explain(dev, ports, priority)
+			r.Apps = markers(m.fabric, dev, priority)
 			r.Later = later(m.fabric, dev, priority)
 			if json {
 				return a.printJSON(r)
@@ -130,7 +150,7 @@ func resolveRef(net *intent.Net, ref string) (dev *intent.Device, ports []intent
 func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON {
 	r := explainJSON{
 		Schema: "fabricctl/explain/v1", Device: dev.Name, Platform: dev.Platform, Role: dev.Role, State: dev.State.String(),
-		Ports: []explainPort{},
+		Pod: dev.Pod, Plane: dev.Plane, Group: dev.Group, Ports: []explainPort{},
 	}
 	if priority >= 0 && dev.Classes[priority] == "" {
 		r.Unused = &priority
@@ -138,7 +158,8 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 	for i := range ports {
 		p := &ports[i]
 		e := explainPort{
-			Port: p.Name, Iface: p.Iface, Role: p.Role, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
+			Port: p.Name, Iface: p.Iface, Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
+			NIC: p.NIC, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
 			Manage: []string{}, Values: []explainValue{},
 		}
 		if p.Speed > 0 {
@@ -158,9 +179,37 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 				e.Values = append(e.Values, explainValue{v, origin(dev.Origins.Get(p.Site, v.Field))})
 			}
 		}
+		if p.Role == "border" {
+			e.Values = append(e.Values, ended(dev, p, priority)...)
+		}
 		r.Ports = append(r.Ports, e)
 	}
 	return r
+}
+
+// ended are the priorities that are lossless elsewhere and not at a border port, with the reason.
+func ended(dev *intent.Device, p *intent.Port, priority int) []explainValue {
+	var vs []explainValue
+	for i := range dev.Classes {
+		field := intent.Field("lossless." + strconv.Itoa(i))
+		if o := dev.Origins.Get(p.Site, field); o != nil && len(o.Lost) > 0 && o.Kind == model.FromDefault && (priority < 0 || priority == i) {
+			vs = append(vs, explainValue{intent.Value{Field: field, Label: fmt.Sprintf("priority %d pfc", i), Text: "none", Priority: i}, origin(o)})
+		}
+	}
+	return vs
+}
+
+// markers are the applications that send in a class of the device, or in one priority's class.
+func markers(f *model.Fabric, dev *intent.Device, priority int) []explainApp {
+	var as []explainApp
+	for _, a := range f.Apps {
+		for p, class := range dev.Classes {
+			if class != "" && class == a.Class.V && (priority < 0 || p == priority) {
+				as = append(as, explainApp{a.Name, a.Business.V, class, a.DSCP.V, origin(a.DSCP.From)})
+			}
+		}
+	}
+	return as
 }
 
 // later are the values of the device's classes, or of one priority's class, that nothing is rendered from yet.
@@ -201,7 +250,16 @@ func (o *originJSON) String() string {
 }
 
 func printExplain(w io.Writer, r explainJSON) {
-	fmt.Fprintf(w, "%s: %s, %s, %s\n", r.Device, r.Role, r.Platform, r.State)
+	fmt.Fprintf(w, "%s: %s, %s, %s", r.Device, r.Role, r.Platform, r.State)
+	for _, s := range []string{r.Pod, r.Plane} {
+		if s != "" {
+			fmt.Fprintf(w, ", %s", s)
+		}
+	}
+	if r.Group != "" {
+		fmt.Fprintf(w, ", redundancy group %s", r.Group)
+	}
+	fmt.Fprintln(w)
 	if r.Unused != nil {
 		fmt.Fprintf(w, "no class of the model uses priority %d: what the device does with it is left as it is\n", *r.Unused)
 	}
@@ -215,6 +273,7 @@ func printExplain(w io.Writer, r explainJSON) {
 		}
 		fmt.Fprintf(w, "\n  %-24s %s\n", "speed, cable", strings.Trim(p.Speed+", "+p.Cable, ", "))
 		fmt.Fprintf(w, "  %-24s %s\n", "state, override site", p.State+", "+p.Site)
+		printPortFacts(w, p)
 		owned := strings.Join(p.Manage, " ")
 		if owned == "" {
 			owned = "nothing: observed, never written"
@@ -224,10 +283,47 @@ func printExplain(w io.Writer, r explainJSON) {
 			fmt.Fprintln(w, strings.TrimRight("  "+pad(v.Label, 25)+pad(v.Text, 24)+v.Origin.String(), " "))
 		}
 	}
+	if len(r.Apps) > 0 {
+		fmt.Fprintln(w, "\nwho marks what:")
+	}
+	for _, a := range r.Apps {
+		who := a.Name
+		if a.Business != "" {
+			who += " (" + a.Business + ")"
+		}
+		fmt.Fprintln(w, "  "+pad(who, 25)+pad(fmt.Sprintf("dscp %d, class %s", a.DSCP, a.Class), 24)+a.Origin.String())
+	}
 	if len(r.Later) > 0 {
 		fmt.Fprintln(w, "\nread and checked, not rendered yet:")
 	}
 	for _, l := range r.Later {
 		fmt.Fprintln(w, "  "+pad(l.Path, 33)+pad(l.Value, 21)+l.Origin.String())
+	}
+}
+
+// printPortFacts writes what a port is, as far as the model says more than its link.
+func printPortFacts(w io.Writer, p explainPort) {
+	role := p.Role
+	if p.RoleAt != nil {
+		role = pad(role, 24) + p.RoleAt.String()
+	}
+	fmt.Fprintf(w, "  %-24s %s\n", "role", role)
+	var nic []string
+	for _, x := range []struct {
+		set  bool
+		text string
+	}{{p.NIC != "", p.NIC}, {p.Bond != "", p.Bond}, {p.Rail > 0, "rail " + strconv.Itoa(p.Rail)}} {
+		if x.set {
+			nic = append(nic, x.text)
+		}
+	}
+	if len(nic) > 0 {
+		fmt.Fprintf(w, "  %-24s %s\n", "nic", strings.Join(nic, ", "))
+	}
+	if len(p.Carries) > 0 {
+		fmt.Fprintf(w, "  %-24s %s\n", "carries", strings.Join(p.Carries, " "))
+	}
+	if p.Breakout > 1 {
+		fmt.Fprintf(w, "  %-24s one of %d links of a physical port\n", "breakout", p.Breakout)
 	}
 }

@@ -87,6 +87,8 @@ type Finding struct {
 	Msg      string    `json:"message"`                // both numbers, no period at the end
 	Hint     string    `json:"hint,omitempty"`         // what to do; when applied it removes the finding
 	Related  []Related `json:"related,omitempty"`      //
+	Devices  []string  `json:"devices,omitempty"`      // the devices that it is about, for acknowledgements; sorted
+	Roles    []string  `json:"roles,omitempty"`        // the roles of those devices; sorted
 	Ack      string    `json:"acknowledged,omitempty"` // the reason given in the model, when acknowledged
 }
 

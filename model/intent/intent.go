@@ -296,8 +296,14 @@ type Port struct {
 	Iface    string        // the device's name, such as "Ethernet8"; "" when the inventory does not bind it
 	Peer     string        // name of the device at the other end, "" if none
 	PeerPort string        // the model's name of the port at the other end
-	Role     string        // "fabric", "host", "nic", …
-	Site     string        // the override site, such as "fabric" or "leaf.storage"; names shared objects
+	Role     string        // "fabric", "host", "storage", "border", "peer-link", "nic" or "unused"
+	RoleAt   *model.Origin `json:"-"` // the line that gives the role; nil when it follows from the link
+	Bond     string        // hosts: the bond that the port is a member of, "" if none
+	Rail     int           // hosts: the rail, from 1; 0 = none
+	NIC      string        // hosts: the NIC's model as in the catalog, "" when not given
+	Carries  model.Carries // what runs over the link; 0 = not said
+	Breakout int           // how many links the physical port carries; 0 and 1 mean that this one has it alone
+	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects
 	Speed    units.BitRate // bits per second
 	Cable    units.Length  // 0 = not given
 	State    State
@@ -309,9 +315,12 @@ type Port struct {
 type Device struct {
 	Name     string
 	Fabric   string // metadata.name of the model; part of the names of shared objects
-	Role     string // "spine", "leaf", "host", …
+	Role     string // "super-spine", "spine", "leaf", "host", "storage", …
+	Tier     int    // 0 for hosts, 1 for what they are linked to, and so on up
+	Pod      string // "pod1", "" if none
+	Plane    string // "plane1", "" if none
 	Platform string // "sonic/sn5600"; the part before the slash is the dialect
-	Group    string // redundancy group, "" if none
+	Group    string // redundancy group: never all of it at once; "" when nothing can stand in for the device
 	Serial   string // expected serial number, "" if the inventory gives none
 	Hostname string // expected hostname, "" if the inventory gives none
 	Host     bool

@@ -12,7 +12,8 @@ import (
 //
 // The conventions that dialects rely on: a class's priority is also its traffic class and its egress queue; the code
 // points that no class names belong to the rest class; lossless traffic classes have a priority group of their own
-// number and all others share group 0; switches trust DSCP. An unused port is left alone: its policy knows nothing.
+// number and all others share group 0; switches trust DSCP. An unused port is left alone: its policy knows nothing. At a
+// border port lossless ends: what is lossless elsewhere is sent there without pause and without a watchdog.
 func Resolve(f *model.Fabric) (*Net, diag.List) {
 	r := &resolver{f: f, cache: map[chain]*compiled{}, idle: &compiled{}}
 	r.nccl, r.ncclOrigins = r.hostNCCL()
@@ -36,7 +37,7 @@ type resolver struct {
 
 // chain is what decides a policy: the overrides that shape it, from role to port, nil where there is none.
 type chain struct {
-	host               bool
+	host, border       bool
 	role, device, port *model.Override
 }
 
@@ -55,7 +56,8 @@ func (r *resolver) device(m *model.Device) Device {
 	manage := manageOver(manageOver(manageOver(Manage{}, &base), manageOf(role)), manageOf(m.Override))
 	state := stateOver(stateOver(Active, role), m.Override)
 	d := Device{
-		Name: m.Name, Fabric: r.f.Name.V, Role: m.Role, Platform: m.Platform.V, Host: m.Host, State: state, Manage: manage,
+		Name: m.Name, Fabric: r.f.Name.V, Role: m.Role, Tier: m.Tier, Pod: m.Pod, Plane: m.Plane, Group: m.Group,
+		Platform: m.Platform.V, Host: m.Host, State: state, Manage: manage,
 		Ports: make([]Port, 0, len(m.Ports)), Origins: OriginTable{},
 	}
 	d.Profile, _ = r.f.Catalog.Platform(m.Platform.V)
@@ -84,6 +86,7 @@ func (r *resolver) device(m *model.Device) Device {
 		}
 		d.Ports = append(d.Ports, Port{
 			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site,
+			RoleAt: p.RoleAt, Bond: p.Bond, Rail: p.Rail, NIC: p.NIC.V, Carries: p.Carries, Breakout: p.Breakout,
 			Speed: p.Speed.V, Cable: p.Cable.V, State: stateOver(state, p.Override),
 			Manage: owned, Policy: at,
 		})
@@ -94,12 +97,15 @@ func (r *resolver) device(m *model.Device) Device {
 
 // site names the most specific override that shapes a port's policy, and compiles the policy.
 func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port) (string, *compiled) {
-	k, site := chain{host: m.Host}, "fabric"
+	k, site := chain{host: m.Host, border: p.Role == "border"}, "fabric"
 	if role.Shapes() {
 		k.role, site = role, m.Role
 	}
 	if m.Override.Shapes() {
 		k.device, site = m.Override, m.Role+"."+m.Name
+	}
+	if k.border {
+		site += ".border"
 	}
 	if p.Override.Shapes() {
 		k.port, site = p.Override, m.Role+"."+m.Name+"."+p.Name
@@ -146,6 +152,9 @@ func (r *resolver) compile(k chain) *compiled {
 	}
 	lossless := false
 	for i := range classes {
+		if k.border {
+			classes[i].Lossless = endAtBorder(classes[i].Lossless)
+		}
 		c.class(&classes[i])
 		lossless = lossless || classes[i].Lossless.V
 	}
@@ -158,6 +167,16 @@ func (r *resolver) compile(k chain) *compiled {
 		c.watchdog(watchdog)
 	}
 	return c
+}
+
+// endAtBorder is what becomes of lossless at a border port: beyond it nobody keeps the agreement, and a pause from there
+// would stop the fabric.
+func endAtBorder(v model.Value[bool]) model.Value[bool] {
+	if !v.V {
+		return v
+	}
+	from := &model.Origin{Kind: model.FromDefault, Ref: "a border port: lossless ends here", Lost: []diag.Pos{v.Pos()}}
+	return model.Value[bool]{Set: true, From: from}
 }
 
 func (c *compiled) set(f Field, o *model.Origin) {

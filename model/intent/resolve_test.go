@@ -409,3 +409,44 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+// TestBorder: at a border port lossless ends, with the reason; what is not about lossless stays.
+func TestBorder(t *testing.T) {
+	const head, tail = "apiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: t}\ntopology:\n  devices:\n" +
+		"    - {name: leaf1, role: leaf, platform: sonic/sn5600, ports: [{name: a, iface: Ethernet0}, {name: b, iface: Ethernet8, role: border}]}\n",
+		"mtu: {fabric: 9216B}\nclasses:\n  - {name: training, dscp: [26], priority: 3, lossless: true, ecn: {kmin: 1KB, kmax: 2KB, pmax: 5%}}\n" +
+			"  - {name: cnp, role: cnp, dscp: [48], priority: 6}\n  - {name: rest, dscp: rest, priority: 0}\n" +
+			"pfc_watchdog: {detect: 200ms, restore: 400ms, action: drop}\n"
+	n := resolve(t, file(head+tail), "m.yaml")
+	d := n.Device("leaf1")
+	inner, border := d.PolicyOf(d.Port("a")), d.PolicyOf(d.Port("b"))
+	want := *inner
+	want.Queues[3].Lossless, want.TCPG[3], want.Watchdog = false, 0, Watchdog{}
+	if d := cmp.Diff(want, *border); d != "" {
+		t.Errorf("the border differs by more than lossless (-want +got):\n%s", d)
+	}
+	o := d.Origins.Get(d.Port("b").Site, "lossless.3")
+	if d.Port("b").Site != "fabric.border" || o == nil || o.Ref == "" || len(o.Lost) != 1 || !inner.Queues[3].Lossless || !inner.Watchdog.On {
+		t.Errorf("site %q, origin %+v", d.Port("b").Site, o)
+	}
+	if at := d.Port("b").RoleAt.At(); at.Line != 6 {
+		t.Errorf("the role comes from %v", at)
+	}
+}
+
+// TestApplications: NCCL sends what its application marks.
+func TestApplications(t *testing.T) {
+	const model = "apiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: t}\ntopology: {devices: [{name: h, role: host, platform: linux/generic, ports: [{name: n, iface: n0}]}]}\n" +
+		"mtu: {host: 9000B}\nclasses:\n  - {name: a, dscp: [26, 28], priority: 3, lossless: true}\n  - {name: b, dscp: [18], priority: 4, lossless: true}\n" +
+		"  - {name: cnp, role: cnp, dscp: [48], priority: 6}\n  - {name: rest, dscp: rest, priority: 0}\n"
+	for apps, want := range map[string]uint8{
+		"": 0, "applications: [{name: other, class: b}]\n": 0, "applications: [{name: nccl, class: b}]\n": 18 << 2,
+		"applications: [{name: nccl, class: a, dscp: 28}]\n":                   28 << 2,
+		"applications: [{name: nccl, class: a, dscp: 28}]\nnccl: {class: b}\n": 18 << 2,
+	} {
+		n := resolve(t, file(model+apps), "m.yaml")
+		if got := n.Devices[0].Policies[0].NCCL.TrafficClass; got != want {
+			t.Errorf("%q: traffic class %d, want %d", apps, got, want)
+		}
+	}
+}

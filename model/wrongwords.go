@@ -1,0 +1,37 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// tosHint says what a ToS byte is as a code point, and that its two low bits are not part of it.
+func tosHint(tos int) string {
+	h := fmt.Sprintf("as a ToS byte %d is DSCP %d", tos, tos>>2)
+	if tos&3 != 0 {
+		h += fmt.Sprintf(" with ECN bits in it; without them the byte is %d (%d << 2)", tos&^3, tos>>2)
+	}
+	return h
+}
+
+// wrongWord is the hint for a key or value that people copy from guides and that does not mean, or not do, what they
+// expect; "" for any other. text is the value that stands at the key.
+func wrongWord(key, text string) string {
+	word := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
+	word = strings.TrimPrefix(word, "nccl")
+	switch word {
+	case "tos", "trafficclass", "tclass", "tc", "ibtc":
+		if v, err := strconv.Atoi(text); err == nil && v >= 0 && v < 256 {
+			return fmt.Sprintf("give the class dscp: [%d], and hosts get the byte from it: %s", v>>2, tosHint(v))
+		}
+		return "give the class its dscp; hosts get the ToS byte from it, which is DSCP << 2 (26 gives 104)"
+	case "tcpthreshold", "ecntcpthreshold":
+		return "there is no such knob: a switch marks by kmin, kmax and pmax of its queue (classes.ecn), and net.ipv4.tcp_ecn is about TCP alone"
+	case "nvp2penable", "p2penable":
+		return "NCCL reads no such variable: it has NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, and NCCL_NET_GDR_LEVEL for GPUDirect RDMA"
+	case "gidindex", "ibgidindex", "gid":
+		return "leave it out: index 3 is RoCE v2 over IPv4 only on some NICs and moves when addresses change; NCCL from 2.21 finds the GID itself"
+	}
+	return ""
+}
