@@ -111,3 +111,20 @@ type Saver interface {
 type Sensor interface {
 	Sense(ctx context.Context, names []observe.Name) (observe.Counters, error)
 }
+
+// Neighbour is what a device hears over LLDP on one of its ports. All but Port is the other side's word for itself, and
+// hostile like everything that comes from a device.
+type Neighbour struct {
+	Port      string // the device's own name of the port
+	Chassis   string // chassis id, as the device writes it
+	System    string // system name; "" when the other side sends none
+	PeerPort  string // port id: an interface name, an alias or a MAC address, as the other side chose
+	PeerDescr string // port description
+	Forwards  bool   // the other side says that it is a bridge or a router; a host with containers may say so too
+}
+
+// Neighbourer is a device that lists what it hears over LLDP, sorted by port. No neighbour and no LLDP look alike
+// where the device does not tell them apart.
+type Neighbourer interface {
+	Neighbours(context.Context) ([]Neighbour, error)
+}

@@ -9,14 +9,28 @@ import (
 )
 
 // ReadOnly is the named device with every write taken away: Commit returns ErrReadOnly and the companions that write
-// (Confirmer, Saver) are not there. Counters stay readable where d is a Sensor.
+// (Confirmer, Saver) are not there. Counters and neighbours stay readable where d has them.
 func ReadOnly(name string, d Reader) Device {
 	ro := readOnly{Reader: d, name: name}
-	if s, ok := d.(Sensor); ok {
+	s, senses := d.(Sensor)
+	n, hears := d.(Neighbourer)
+	switch {
+	case senses && hears:
+		return struct {
+			readOnly
+			Sensor
+			Neighbourer
+		}{ro, s, n}
+	case senses:
 		return struct {
 			readOnly
 			Sensor
 		}{ro, s}
+	case hears:
+		return struct {
+			readOnly
+			Neighbourer
+		}{ro, n}
 	}
 	return ro
 }

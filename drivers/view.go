@@ -60,6 +60,15 @@ func (v *View) Sense(ctx context.Context, names []observe.Name) (observe.Counter
 	return s.Sense(ctx, names)
 }
 
+// Neighbours lists what the device hears over LLDP, as Neighbourer does.
+func (v *View) Neighbours(ctx context.Context) ([]Neighbour, error) {
+	n, ok := v.dev.(Neighbourer)
+	if !ok {
+		return nil, v.lacks("a list of LLDP neighbours")
+	}
+	return n.Neighbours(ctx)
+}
+
 func (v *View) lacks(what string) error {
 	return fmt.Errorf("%s: %s: %w", v.name, what, errors.ErrUnsupported)
 }

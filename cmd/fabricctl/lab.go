@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +18,14 @@ func (a *app) newLab() *cobra.Command {
 		Args:  wantVerb,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	var out string
+	var out, state string
 	up := &cobra.Command{
 		Use:   "up",
 		Short: "Start one emulated device per device of the model, and write an inventory that reaches them",
 		Long: `Start an emulated switch or host for every device of the model: real gNMI servers (TLS) and real SSH command lines on
-loopback ports. They start as after installation, hold what they are told, and know nothing of the model. The command
+loopback ports. They start as after installation, hold what they are told, and know nothing of the model. With --state,
+a switch starts with what DIR holds for it: NAME.config_db.json, over SONiC's base configuration, or NAME.eos.cfg, as
+render --out writes them or as saved from a switch. LLDP tells each switch what it is cabled to. The command
 runs until it is interrupted; DIR/inventory.yaml is the layer to give after the model. Any SSH or gNMI client may log in
 with the user and password in DIR. Counters are absent: nothing is simulated yet.`,
 		Example: "  fabricctl lab up -f examples/small --out lab &\n  fabricctl plan -f examples/small -f lab/inventory.yaml",
@@ -37,10 +40,11 @@ with the user and password in DIR. Counters are absent: nothing is simulated yet
 			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
-			return a.runLabUp(ctx, out, json)
+			return a.runLabUp(ctx, out, state, json)
 		},
 	}
 	up.Flags().StringVar(&out, "out", "", "directory for inventory.yaml and the credentials")
+	up.Flags().StringVar(&state, "state", "", "directory with what switches hold when they start")
 	c.AddCommand(up)
 	return c
 }
@@ -51,12 +55,15 @@ type labJSON struct {
 	Devices   int    `json:"devices"`
 }
 
-func (a *app) runLabUp(ctx context.Context, dir string, json bool) error {
+func (a *app) runLabUp(ctx context.Context, dir, state string, json bool) error {
+	if info, err := os.Stat(state); state != "" && (err != nil || !info.IsDir()) {
+		return fail(exitUsage, "render --out writes one", "--state %s: not a directory that can be read", state)
+	}
 	m, err := a.mustLoad()
 	if err != nil {
 		return err
 	}
-	l, err := lab.Up(m.net, lab.Options{Dir: dir, Log: a.log})
+	l, err := lab.Up(m.net, lab.Options{Dir: dir, State: state, Log: a.log})
 	if err != nil {
 		return err
 	}

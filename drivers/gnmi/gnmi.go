@@ -75,7 +75,10 @@ type Device struct {
 	closed bool
 }
 
-var _ drivers.Device = (*Device)(nil)
+var (
+	_ drivers.Device      = (*Device)(nil)
+	_ drivers.Neighbourer = (*Device)(nil)
+)
 
 // Dial prepares a connection, which gRPC makes at the first call. That call is made here, so that a bad address,
 // certificate or password shows: it asks for a second ASIC. Where Config.Single has the answer no call is made, and

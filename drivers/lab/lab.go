@@ -42,7 +42,7 @@ type Lab struct {
 // kind is one emulated operating system: how to start it for a device, and what to say of it in the inventory.
 type kind struct {
 	os    string
-	start func(dev *intent.Device, f *files) (Box, entry, error)
+	start func(dev *intent.Device, w wiring, f *files) (Box, entry, error)
 }
 
 // kinds is the table of emulated operating systems.
@@ -50,8 +50,9 @@ func kinds() []kind { return []kind{{"eos", startEOS}, {"linux", startHost}, {"s
 
 // Options say where a lab leaves its files.
 type Options struct {
-	Dir string       // inventory.yaml, ca/, known_hosts, password; created with mode 0700
-	Log *slog.Logger // nil = silent
+	Dir   string       // inventory.yaml, ca/, known_hosts, password; created with mode 0700
+	State string       // directory with what switches hold when they start, NAME.config_db.json or NAME.eos.cfg; "" = nothing
+	Log   *slog.Logger // nil = silent
 }
 
 // Up starts a device for each one of net that is not absent. On error nothing is left running.
@@ -66,13 +67,14 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 			err = errors.Join(err, l.Close())
 		}
 	}()
+	w := wire(net)
 	var entries []entry
 	for i := range net.Devices {
 		dev := &net.Devices[i]
 		if dev.State == intent.Absent {
 			continue
 		}
-		e, err := l.start(dev, f)
+		e, err := l.start(dev, w, f)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", dev.Name, err)
 		}
@@ -84,12 +86,12 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 	return l, f.write("inventory.yaml", inventory(entries))
 }
 
-func (l *Lab) start(dev *intent.Device, f *files) (entry, error) {
+func (l *Lab) start(dev *intent.Device, w wiring, f *files) (entry, error) {
 	for _, k := range kinds() {
 		if k.os != dev.OS() {
 			continue
 		}
-		b, e, err := k.start(dev, f)
+		b, e, err := k.start(dev, w, f)
 		if err != nil {
 			return entry{}, err
 		}
@@ -126,7 +128,7 @@ func serial(dev *intent.Device) string {
 	return "LAB-" + strings.ToUpper(dev.Name)
 }
 
-func startSONiC(dev *intent.Device, f *files) (Box, entry, error) {
+func startSONiC(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 	var ports []sonic.Port
 	for _, p := range dev.Ports {
 		if p.Iface != "" {
@@ -137,7 +139,19 @@ func startSONiC(dev *intent.Device, f *files) (Box, entry, error) {
 	if sku == "" {
 		sku = "fabricctl-lab"
 	}
-	s, err := sonic.Start(sonic.Options{Config: sonic.Base(dev.Name, sku, ports), User: User, Password: f.password, Log: f.log})
+	config := sonic.Base(dev.Name, sku, ports)
+	text, err := f.held(dev.Name + ".config_db.json")
+	if err != nil {
+		return nil, entry{}, err
+	}
+	if text != nil {
+		held, err := sonic.Parse(text)
+		if err != nil {
+			return nil, entry{}, err
+		}
+		config.Put(held)
+	}
+	s, err := sonic.Start(sonic.Options{Config: config, Neighbours: w.sonic(dev), User: User, Password: f.password, Log: f.log})
 	if err != nil {
 		return nil, entry{}, err
 	}
@@ -148,7 +162,7 @@ func startSONiC(dev *intent.Device, f *files) (Box, entry, error) {
 	return s, entry{dev: dev, addr: s.Addr(), ca: ca}, nil
 }
 
-func startEOS(dev *intent.Device, f *files) (Box, entry, error) {
+func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 	var ports []string
 	for _, p := range dev.Ports {
 		if p.Iface != "" {
@@ -157,9 +171,19 @@ func startEOS(dev *intent.Device, f *files) (Box, entry, error) {
 	}
 	s, err := eos.New(eos.Options{
 		Hostname: dev.Name, Serial: serial(dev), Ports: ports, TxQueue: dev.Profile.TxQueue, User: User, Password: f.password,
+		Neighbours: w.eos(dev),
 	})
 	if err != nil {
 		return nil, entry{}, err
+	}
+	text, err := f.held(dev.Name + ".eos.cfg")
+	if err != nil {
+		return nil, entry{}, err
+	}
+	if text != nil {
+		if err := s.Boot(string(text)); err != nil {
+			return nil, entry{}, err
+		}
 	}
 	addr, err := s.Listen()
 	if err != nil {
@@ -168,14 +192,11 @@ func startEOS(dev *intent.Device, f *files) (Box, entry, error) {
 	return s, entry{dev: dev, addr: addr, hostKey: s.HostKey(), serial: serial(dev)}, nil
 }
 
-func startHost(dev *intent.Device, f *files) (Box, entry, error) {
+func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 	var links []host.Link
 	var nics []nic
 	for i, p := range dev.Ports {
-		name := p.Iface
-		if name == "" || strings.Contains(name, ":") { // nothing, or a PCI address, says what the kernel calls it
-			name = fmt.Sprintf("rdma%d", i)
-		}
+		name := portOf(dev, i)
 		links = append(links, host.Link{Name: name, MTU: 1500, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+i)})
 		nics = append(nics, nic{name, p.Peer + ":" + p.PeerPort})
 	}
@@ -202,12 +223,13 @@ func newPassword() string {
 // files is what a lab leaves in its directory.
 type files struct {
 	dir      string
+	state    string
 	password string
 	log      *slog.Logger
 }
 
 func newFiles(o Options) (*files, error) {
-	f := &files{dir: o.Dir, password: newPassword(), log: o.Log}
+	f := &files{dir: o.Dir, state: o.State, password: newPassword(), log: o.Log}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
@@ -215,6 +237,18 @@ func newFiles(o Options) (*files, error) {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
 	return f, f.write("password", f.password+"\n")
+}
+
+// held is what a switch is to hold when it starts; nil when nobody says.
+func (f *files) held(name string) ([]byte, error) {
+	if f.state == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(filepath.Join(f.state, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
 }
 
 func (f *files) write(name, text string) error {

@@ -43,6 +43,9 @@ var eos = flow{
 		{"show hostname", func(answer string, f *render.Facts) { f.Hostname = after(answer, "Hostname:") }},
 	},
 
+	neighbours: "show lldp neighbors detail | json",
+	heard:      eosNeighbours,
+
 	begin:  func(s string) []string { return []string{"configure session " + s} },
 	inside: regexp.MustCompile(`\(config-s-[^()\s]*\)#`),
 	diff:   "show session-config diffs",

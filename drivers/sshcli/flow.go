@@ -31,6 +31,9 @@ type flow struct {
 	end     string // its last line, without which it was cut short; "" when the system writes none
 	facts   []fact
 
+	neighbours string // the line that lists what is heard over LLDP, and how to read its answer
+	heard      func(answer string) ([]drivers.Neighbour, error)
+
 	// Changing. Names of sessions are made of prefix and a transaction id.
 	begin    func(session string) []string
 	inside   *regexp.Regexp // the prompt inside a session

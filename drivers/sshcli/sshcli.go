@@ -49,9 +49,10 @@ type Device struct {
 }
 
 var (
-	_ drivers.Device    = (*Device)(nil)
-	_ drivers.Confirmer = (*Device)(nil)
-	_ drivers.Saver     = (*Device)(nil)
+	_ drivers.Device      = (*Device)(nil)
+	_ drivers.Confirmer   = (*Device)(nil)
+	_ drivers.Saver       = (*Device)(nil)
+	_ drivers.Neighbourer = (*Device)(nil)
 )
 
 // Systems lists the operating systems that this package can drive.
@@ -231,6 +232,23 @@ func (d *Device) sessions(ctx context.Context, k *console) ([]session, error) {
 		return nil, fmt.Errorf("%s: %q: not understood: %w", d.config.Name, d.flow.list, err)
 	}
 	return ss, nil
+}
+
+// Neighbours is what the switch hears over LLDP. A switch that refuses to say (LLDP is off) is a RejectedError.
+func (d *Device) Neighbours(ctx context.Context) ([]drivers.Neighbour, error) {
+	k, err := d.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := k.ask(ctx, d.flow.neighbours)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := d.flow.heard(answer)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %q: not understood: %w", d.config.Name, d.flow.neighbours, err)
+	}
+	return ns, nil
 }
 
 var errUnsaved = errors.New("the device says that it saved, but startup still differs from running")

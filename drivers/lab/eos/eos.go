@@ -39,6 +39,7 @@ type Options struct {
 	Banner         string          // shown before authentication
 	MOTD           string          // shown after login
 	MaxPending     int             // configuration sessions open at a time, 5
+	Neighbours     []Neighbour     // what it hears over LLDP
 	Foreign        string          // configuration of other features: shown, not understood
 	Clock          Clock           // the system's
 	HostKey        ssh.Signer      // a new key

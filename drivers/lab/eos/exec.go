@@ -38,6 +38,7 @@ func commands() []command {
 		{anywhere, "show hostname", func(h *shell, _ *match) string {
 			return "Hostname: " + h.sw.running.hostname() + "\nFQDN:     " + h.sw.running.hostname() + "\n"
 		}},
+		{anywhere, "show lldp neighbors detail PIPE json", func(h *shell, _ *match) string { return h.sw.showNeighbours() }},
 		{enabled, "show running-config", func(h *shell, _ *match) string { return h.sw.show("running-config", h.sw.running) }},
 		{enabled, "show startup-config", func(h *shell, _ *match) string { return h.sw.show("startup-config", h.sw.startup) }},
 		{enabled, "show running-config diffs", func(h *shell, _ *match) string {

@@ -32,6 +32,8 @@ type Faults struct {
 	RefuseConfirm bool           // refuse to confirm a timed session
 	IgnoreSave    bool           // say that write memory worked and save nothing
 	IgnoreLine    *regexp.Regexp // take these configuration lines and change nothing
+	Deaf          *regexp.Regexp // ports on which nothing is heard over LLDP
+	NoLLDP        bool           // LLDP is not running
 	NoEnd         bool           // show running-config stops without its final "end"
 }
 

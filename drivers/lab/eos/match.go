@@ -22,6 +22,7 @@ import (
 //	UNIT          a unit of queue length, in full
 //	ALPHA         a dynamic threshold: 1/4, 3/4, 8
 //	LINE          the rest of the line
+//	PIPE          the word "|"
 type token struct {
 	kind   byte // 'k' keyword, 'i' whole number, 'f' decimal, and one letter for each of the named places
 	word   string
@@ -98,6 +99,8 @@ func tokens(f string) []token {
 		return []token{{kind: 'a'}}
 	case "LINE":
 		return []token{{kind: 'l'}}
+	case "PIPE":
+		return []token{{kind: 'k', word: "|"}}
 	}
 	if body, ok := strings.CutPrefix(f, "<"); ok {
 		body, many := strings.CutSuffix(body, "...")

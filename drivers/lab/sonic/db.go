@@ -96,6 +96,21 @@ func (db DB) Set(table, row, field string, value any) {
 	db[table][row][field] = value
 }
 
+// Put sets every value of other.
+func (db DB) Put(other DB) {
+	for table, rows := range other {
+		for row, fields := range rows {
+			if db[table] == nil {
+				db[table] = map[string]map[string]any{}
+			}
+			if db[table][row] == nil {
+				db[table][row] = map[string]any{}
+			}
+			maps.Copy(db[table][row], fields)
+		}
+	}
+}
+
 func (db DB) clone() DB {
 	r := make(DB, len(db))
 	for t, rows := range db {

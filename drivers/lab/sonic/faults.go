@@ -42,6 +42,8 @@ type Faults struct {
 	Slow        time.Duration // before every answer
 	DropAfter   int64         // cut all connections, once, when so many more bytes have passed; 0 = never
 	Certificate Certificate   // for new connections
+
+	Deaf func(port string) bool // nothing is heard over LLDP on these ports; nil = on none
 }
 
 // Fault sets what goes wrong from now on, in place of what was set before.

@@ -67,6 +67,8 @@ func (s *Switch) lookup(prefix, p *gpb.Path) (any, error) {
 	case database == "CONFIG_DB" && namespace == "localhost":
 		db = s.running
 	case database == "CONFIG_DB" && s.isASIC(namespace):
+	case database == "APPL_DB" && namespace == "localhost":
+		db = s.heard()
 	case database == "CONFIG_DB":
 		return nil, status.Errorf(codes.NotFound, "Failed to find namespace %s", namespace)
 	default: // COUNTERS_DB and the others: nothing is in them

@@ -36,7 +36,9 @@ type Options struct {
 	SKUs []string
 	// ASICs is the number of namespaces asic0, asic1, … of a multi-ASIC switch; 0 = a single ASIC. They are empty.
 	ASICs int
-	Log   *slog.Logger // nil = silent
+	// Neighbours is what it hears over LLDP; none = no LLDP table, as on a switch that hears nobody.
+	Neighbours []Neighbour
+	Log        *slog.Logger // nil = silent
 }
 
 // Stats is what a Switch has seen.
@@ -46,7 +48,7 @@ type Stats struct {
 	Bytes   int64 // in both directions, as encrypted
 	Logins  int   // calls with a user name or a password
 	Refused int   // of these, refused
-	Caps    int // Capabilities calls
+	Caps    int   // Capabilities calls
 	Gets    int
 	Sets    int
 	Paths   int            // paths in all Sets
