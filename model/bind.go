@@ -67,14 +67,16 @@ func (t *topology) unknownPort(d *Device, name string, pos diag.Pos) {
 
 // bind reads the inventory: endpoints for every device, and the interface names it gives.
 func (t *topology) bind(n *node) {
-	shared := defaultsOf(n)
+	r := newReach(n, &t.found)
+	t.members(r)
 	for i := range t.f.Devices {
 		d := &t.f.Devices[i]
-		ep := shared.endpoint(n, d.Name)
+		ep := r.endpoint(d.Name, d.Role)
 		if e := n.get("devices", d.Name); e != nil {
 			t.samePlatform(d, ep)
 			t.bindPorts(d, e.get("ports"))
 			t.bindNICs(d, e.get("nics"))
+			t.managementPort(d, ep)
 		}
 		t.f.Endpoints[d.Name] = ep
 	}
@@ -84,6 +86,7 @@ func (t *topology) bind(n *node) {
 			t.unknownDevice(name, devices.at[name])
 		}
 	})
+	r.report(&t.found)
 	t.ifaces()
 }
 

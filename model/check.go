@@ -60,7 +60,7 @@ func (c *checker) check(f *field, n *node, path string) {
 	case n.shape == scalarNode && f.scalar != nil:
 		if _, p := f.scalar.parse(n.text); p != nil {
 			subject := fmt.Sprintf("%s: %q", path, clip(n.text))
-			if f.scalar.secret {
+			if f.scalar.secret || p.rule == "literal-secret" {
 				subject = path
 			}
 			hint := p.hint

@@ -161,29 +161,30 @@ func decodeGNMI(n *node) GNMI {
 		Port: integer(n.get("port")), CA: text(n.get("tls", "ca")), Cert: text(n.get("tls", "cert")), Key: text(n.get("tls", "key")),
 		ServerName: text(n.get("tls", "server_name")), Insecure: boolean(n.get("tls", "insecure")),
 		Plaintext: boolean(n.get("plaintext")),
-		Username:  text(n.get("username")), Password: text(n.get("password")),
+		Username:  text(n.get("username")), Password: text(n.get("password")), Via: via(n.get("via")),
 	}
 }
 
 func decodeSSH(n *node) SSH {
 	return SSH{
 		Port: integer(n.get("port")), Username: text(n.get("username")), Password: text(n.get("password")), Key: text(n.get("key")),
-		Enable: text(n.get("enable_password")), KnownHosts: text(n.get("known_hosts")), Via: text(n.get("via")), Insecure: boolean(n.get("insecure")),
+		Enable: text(n.get("enable_password")), KnownHosts: text(n.get("known_hosts")), Via: via(n.get("via")), Insecure: boolean(n.get("insecure")),
 	}
 }
 
-// over is g with the values of d where g has none.
+// over is g with the values of d where g has none; what d said besides is lost.
 func (g GNMI) over(d GNMI) GNMI {
 	return GNMI{
-		Port: g.Port.Or(d.Port), CA: g.CA.Or(d.CA), Cert: g.Cert.Or(d.Cert), Key: g.Key.Or(d.Key), ServerName: g.ServerName.Or(d.ServerName),
-		Insecure: g.Insecure.Or(d.Insecure), Plaintext: g.Plaintext.Or(d.Plaintext), Username: g.Username.Or(d.Username), Password: g.Password.Or(d.Password),
+		Port: winning(g.Port, d.Port), CA: winning(g.CA, d.CA), Cert: winning(g.Cert, d.Cert), Key: winning(g.Key, d.Key), ServerName: winning(g.ServerName, d.ServerName),
+		Insecure: winning(g.Insecure, d.Insecure), Plaintext: winning(g.Plaintext, d.Plaintext), Username: winning(g.Username, d.Username), Password: winning(g.Password, d.Password),
+		Via: winning(g.Via, d.Via),
 	}
 }
 
-// over is s with the values of d where s has none.
+// over is s with the values of d where s has none; what d said besides is lost.
 func (s SSH) over(d SSH) SSH {
 	return SSH{
-		Port: s.Port.Or(d.Port), Username: s.Username.Or(d.Username), Password: s.Password.Or(d.Password), Key: s.Key.Or(d.Key),
-		Enable: s.Enable.Or(d.Enable), KnownHosts: s.KnownHosts.Or(d.KnownHosts), Via: s.Via.Or(d.Via), Insecure: s.Insecure.Or(d.Insecure),
+		Port: winning(s.Port, d.Port), Username: winning(s.Username, d.Username), Password: winning(s.Password, d.Password), Key: winning(s.Key, d.Key),
+		Enable: winning(s.Enable, d.Enable), KnownHosts: winning(s.KnownHosts, d.KnownHosts), Via: winning(s.Via, d.Via), Insecure: winning(s.Insecure, d.Insecure),
 	}
 }

@@ -27,9 +27,9 @@ func buildInventory(docs roots, broken bool) (*Fabric, diag.List) {
 	c.complete(inventorySchema(), docs.inventory, "")
 	found.Add(c.found...)
 	f.Catalog = catalog(docs.profiles, &found)
-	shared := defaultsOf(docs.inventory)
+	r := newReach(docs.inventory, &found)
 	docs.inventory.get("devices").each(func(name string, _ *node) {
-		e := shared.endpoint(docs.inventory, name)
+		e := r.endpoint(name, "")
 		f.Endpoints[name] = e
 		if p := e.Platform; p.Set {
 			if _, ok := f.Catalog.Platform(p.V); !ok && !broken {
@@ -37,52 +37,16 @@ func buildInventory(docs roots, broken bool) (*Fabric, diag.List) {
 			}
 		}
 	})
+	r.report(&found)
 	v := &validator{f: f}
 	v.inventory(sortedKeys(f.Endpoints))
 	found.Add(v.found...)
 	return f, found
 }
 
-// defaults is what the devices of an inventory share.
-type defaults struct {
-	gnmi GNMI
-	ssh  SSH
-	lab  Value[bool]
-}
-
-func defaultsOf(inventory *node) defaults {
-	n := inventory.get("defaults")
-	d := defaults{gnmi: decodeGNMI(n.get("gnmi")), ssh: decodeSSH(n.get("ssh")), lab: boolean(n.get("lab"))}
-	d.gnmi.Port = d.gnmi.Port.Or(defaultGNMIPort())
-	d.ssh.Port = d.ssh.Port.Or(defaultSSHPort())
-	return d
-}
-
-func defaultGNMIPort() Value[int] {
-	return Value[int]{V: 8080, From: &Origin{Kind: FromDefault, Ref: "SONiC's gNMI server listens on 8080 unless told otherwise"}}
-}
-
-func defaultSSHPort() Value[int] {
-	return Value[int]{V: 22, From: &Origin{Kind: FromDefault, Ref: "SSH"}}
-}
-
-// endpoint is how the inventory reaches a device, whether it names it or not.
-func (d defaults) endpoint(inventory *node, name string) *Endpoint {
-	e := inventory.get("devices", name)
-	ep := &Endpoint{
-		Device: name, Address: text(e.get("address")), Platform: text(e.get("platform")), Serial: text(e.get("serial")),
-		Hostname: text(e.get("hostname")), Lab: boolean(e.get("lab")).Or(d.lab), GNMI: decodeGNMI(e.get("gnmi")).over(d.gnmi),
-		SSH: decodeSSH(e.get("ssh")).over(d.ssh),
-	}
-	if e != nil {
-		ep.Pos = inventory.get("devices").at[name]
-	}
-	return ep
-}
-
 // DefaultEndpoint is how the inventory reaches a device that it does not name, at an address given elsewhere.
 func (f *Fabric) DefaultEndpoint(name, address string) *Endpoint {
-	e := defaultsOf(f.docs.inventory).endpoint(nil, name)
+	e := (&reach{defaults: defaultLevel(f.docs.inventory)}).endpoint(name, "")
 	e.Address = Value[string]{V: address, Set: true}
 	return e
 }

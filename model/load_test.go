@@ -63,6 +63,11 @@ func inventory(devices string) string {
 	return "---\napiVersion: fabricctl/v1\nkind: Inventory\ndevices:\n" + devices
 }
 
+// inventoryWith is an inventory with something before its devices.
+func inventoryWith(more, devices string) string {
+	return "---\napiVersion: fabricctl/v1\nkind: Inventory\n" + more + "devices:\n" + devices
+}
+
 // lines is a list of findings as text, without the infos.
 func lines(l diag.List) string {
 	var b strings.Builder

@@ -238,9 +238,13 @@ type Endpoint struct {
 	Platform Value[string] // for doctor and import, which need no topology; where there is one, both agree
 	Serial   Value[string]
 	Hostname Value[string]
+	Groups   []string // groups of the inventory that it is in, in their order
 	Lab      Value[bool]
 	GNMI     GNMI
 	SSH      SSH
+
+	Management     Value[string] // InBand or OutOfBand
+	ManagementPort Value[string] // port that our way in takes, in-band only; not Set when any may
 }
 
 // GNMI is how to reach a device over gNMI.
@@ -254,6 +258,7 @@ type GNMI struct {
 	Plaintext  Value[bool]   // no TLS at all
 	Username   Value[string] // text or reference
 	Password   Value[string] // reference
+	Via        Value[string] // jump hosts as Hops reads them, entered as the ssh section says
 }
 
 // SSH is how to reach a device over SSH.
@@ -264,7 +269,7 @@ type SSH struct {
 	Enable     Value[string] // enable_password, reference
 	Key        Value[string] // reference
 	KnownHosts Value[string] // reference
-	Via        Value[string] // jump host: host, host:port or user@host
+	Via        Value[string] // jump hosts as Hops reads them
 	Insecure   Value[bool]
 }
 

@@ -10,7 +10,7 @@ func Rules() []Rule {
 		{"bandwidth", "the shares of the classes do not fit together"},
 		{"cabling", "inventory and topology join a NIC to different ports"},
 		{"cnp-class", "there must be exactly one class with role: cnp"},
-		{"conflict", "two documents of one layer set one place to different values"},
+		{"conflict", "two documents of one layer, or two groups of one device, set one place to different values"},
 		{"document", "a document has no usable apiVersion or kind, or none is a Fabric"},
 		{"duplicate", "two things that must differ are the same"},
 		{"duplicate-key", "a mapping has a key twice"},

@@ -250,6 +250,7 @@ func transportKids() []field {
 			leaf("plaintext", boolScalar(), "no TLS at all, the password in the clear; warned about unless lab is true"),
 			leaf("username", textScalar("user name"), "text or reference"),
 			leaf("password", referenceScalar(true), "reference"),
+			viaField("jump hosts, in order: host, host:port or user@host each; entered with the device's ssh username, key and known_hosts; [] for none"),
 		),
 		group(
 			"ssh", "SSH",
@@ -259,10 +260,11 @@ func transportKids() []field {
 			leaf("enable_password", referenceScalar(true), "what the device asks for at enable, a reference"),
 			leaf("key", referenceScalar(true), "private key, a reference"),
 			leaf("known_hosts", referenceScalar(false), "known host keys, a reference"),
-			leaf("via", textScalar("jump host"), "jump host: host, host:port or user@host"),
+			viaField("jump hosts, in order: host, host:port or user@host each; [] for none"),
 			leaf("insecure", boolScalar(), "do not verify the host key; warned about unless lab is true"),
 		),
 		leaf("lab", boolScalar(), "an emulated or disposable device"),
+		leaf("management", enumScalar(OutOfBand, InBand), "whether our way to the device takes the ports that the model configures; default out-of-band"),
 	}
 }
 
@@ -273,6 +275,7 @@ func inventorySchema() *field {
 		leaf("platform", textScalar("platform"), "platform name, such as sonic/sn5600, where no topology gives it; must agree with one that does"),
 		leaf("serial", textScalar("serial number"), "expected serial number; a different one refuses the write"),
 		leaf("hostname", textScalar("host name"), "expected host name; a different one refuses the write"),
+		leaf("management_port", nameScalar(), "port of the model that our way in takes, when management is in-band"),
 		field{key: "ports", doc: "interface names by port", dict: &field{key: "PORT", scalar: ifaceScalar()}},
 		field{key: "nics", doc: "NICs of a host, in order", list: &field{key: "NIC", kids: []field{
 			leaf("netdev", ifaceScalar(), "interface name"),
@@ -286,6 +289,11 @@ func inventorySchema() *field {
 	kids := append(
 		header("name of the inventory"),
 		group("defaults", "what all devices share", transportKids()...),
+		field{key: "groups", doc: "what some devices share; wins over defaults, and a device wins over its groups", dict: &field{key: "GROUP", kids: append(
+			transportKids(),
+			field{key: "roles", doc: "roles whose devices are in the group", list: &field{key: "role", scalar: nameScalar()}},
+			field{key: "devices", doc: "devices that are in the group, by name", list: &field{key: "device", scalar: nameScalar()}},
+		)}},
 		field{key: "devices", doc: "devices by name", dict: &field{key: "DEVICE", kids: device}},
 	)
 	return &field{key: "Inventory", kids: kids}

@@ -132,15 +132,16 @@ func (o *Override) class(name string) Class {
 // inventory checks addresses and transports of the named devices.
 func (v *validator) inventory(names []string) {
 	type place struct {
-		address    string
-		gnmi, ssh_ int
+		address      string
+		gnmi, ssh_   int
+		gnmiVia, via string // two sites behind different jump hosts may number alike
 	}
 	taken, nic := map[place]*Endpoint{}, map[string]Value[string]{}
 	warned := map[*Origin]bool{}
 	for _, name := range names {
 		e := v.f.Endpoints[name]
 		if e.Address.Set {
-			p := place{strings.ToLower(e.Address.V), e.GNMI.Port.V, e.SSH.Port.V}
+			p := place{strings.ToLower(e.Address.V), e.GNMI.Port.V, e.SSH.Port.V, e.GNMI.Via.V, e.SSH.Via.V}
 			if o := taken[p]; o != nil {
 				v.twice(o.Address.Pos(), e.Address.Pos(), "correct one of them", "%s and %s both have address %s", o.Device, e.Device, e.Address.V)
 			} else {

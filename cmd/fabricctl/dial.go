@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,13 @@ func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 		return nil, fmt.Errorf("%s: username: %w", e.Device, err)
 	}
 	c.Username = user
+	if e.GNMI.Via.V != "" {
+		jump, err := d.sshUser(ctx, e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: ssh of the jump host: %w", e.Device, err)
+		}
+		c.Via = d.jumps(jump, e, e.GNMI.Via)
+	}
 	var ca, cert secret.Secret
 	for _, s := range []struct {
 		what string
@@ -152,8 +160,21 @@ func labBinary(string, string) ([]byte, error) {
 	return []byte("fabricctl-host of an emulated host\n"), nil
 }
 
-// ssh is how to reach a device over SSH, jump host included.
+// ssh is how to reach a device over SSH, jump hosts included.
 func (d *dialler) ssh(ctx context.Context, e *model.Endpoint) (ssh.Config, error) {
+	c, err := d.sshUser(ctx, e)
+	if err != nil {
+		return c, err
+	}
+	if c.Password, err = d.secret(ctx, e.SSH.Password); err != nil {
+		return c, fmt.Errorf("password: %w", err)
+	}
+	c.Via = d.jumps(c, e, e.SSH.Via)
+	return c, nil
+}
+
+// sshUser is ssh as far as a jump host is entered like the device: without its password.
+func (d *dialler) sshUser(ctx context.Context, e *model.Endpoint) (ssh.Config, error) {
 	c := ssh.Config{Name: e.Device, Address: e.Address.V, Insecure: e.SSH.Insecure.V, Agent: d.app.sys.env("SSH_AUTH_SOCK"), Keepalive: 15 * time.Second, Log: d.app.log}
 	if e.SSH.Port.V != 0 {
 		c.Address = net.JoinHostPort(e.Address.V, strconv.Itoa(e.SSH.Port.V))
@@ -162,22 +183,27 @@ func (d *dialler) ssh(ctx context.Context, e *model.Endpoint) (ssh.Config, error
 	if c.User, err = d.text(ctx, e.SSH.Username); err != nil {
 		return c, fmt.Errorf("username: %w", err)
 	}
-	if c.Password, err = d.secret(ctx, e.SSH.Password); err != nil {
-		return c, fmt.Errorf("password: %w", err)
-	}
 	c.KnownHosts = d.knownHosts(e)
 	if k := e.SSH.Key; k.Set {
 		c.Keys = []ssh.Key{{Path: path(k)}}
 	}
-	if via := e.SSH.Via.V; via != "" && !e.Lab.V { // a lab is on this machine, whatever the defaults say of the others
-		jump := c
-		jump.Name, jump.Password, jump.Address, jump.Insecure = e.Device+" via "+via, secret.Secret{}, via, false
-		if user, address, ok := strings.Cut(via, "@"); ok {
-			jump.User, jump.Address = user, address
-		}
-		c.Via = []ssh.Config{jump}
-	}
 	return c, nil
+}
+
+// jumps are the jump hosts on the way to a device, entered as the device is, but with no password and with their keys
+// verified: c is how the device would be reached over SSH.
+func (d *dialler) jumps(c ssh.Config, e *model.Endpoint, via model.Value[string]) []ssh.Config {
+	if e.Lab.V { // a lab is on this machine, whatever the defaults say of the others
+		return nil
+	}
+	var hops []ssh.Config
+	for _, h := range model.Hops(via.V) {
+		hop := c
+		hop.Name, hop.Address, hop.User = "jump host "+h.Address, h.Address, cmp.Or(h.User, c.User)
+		hop.Password, hop.Insecure, hop.Via = secret.Secret{}, false, nil
+		hops = append(hops, hop)
+	}
+	return hops
 }
 
 // knownHosts are the files that vouch for a device: the inventory's, or else the user's and the machine's.

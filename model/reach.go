@@ -1,0 +1,327 @@
+package model
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
+
+// level is what one place of the inventory (the defaults, a group, a device) says about reaching devices.
+type level struct {
+	gnmi       GNMI
+	ssh        SSH
+	lab        Value[bool]
+	management Value[string]
+}
+
+func decodeLevel(n *node) level {
+	return level{
+		gnmi: decodeGNMI(n.get("gnmi")), ssh: decodeSSH(n.get("ssh")), lab: boolean(n.get("lab")), management: text(n.get("management")),
+	}
+}
+
+// over is l with the values of d where l has none; what d said and l says too is remembered as lost.
+func (l level) over(d level) level {
+	return level{
+		gnmi: l.gnmi.over(d.gnmi), ssh: l.ssh.over(d.ssh), lab: winning(l.lab, d.lab), management: winning(l.management, d.management),
+	}
+}
+
+// reach works out how each device is reached: defaults, then the groups that it is in, then what it says itself.
+type reach struct {
+	inventory *node
+	defaults  level
+	byRole    map[string][]string // groups of a role
+	byDevice  map[string][]string // groups that name a device
+	rank      map[string]int      // place of a group in the inventory
+	base      map[string]level    // what the defaults and a set of groups say, by the groups' names
+	clashes   map[string][]*clash // contradictions inside a set of groups
+	order     []*clash            // those that a device meets, in the order of the devices
+}
+
+// clash is one value that two groups give differently.
+type clash struct {
+	path    string
+	a, b    string // groups, a first
+	at, too diag.Pos
+	devices []string // that are in both, and do not settle it themselves
+}
+
+// newReach reads the defaults and who is in which group.
+func newReach(inventory *node, found *diag.List) *reach {
+	r := &reach{
+		inventory: inventory, defaults: defaultLevel(inventory), byRole: map[string][]string{}, byDevice: map[string][]string{},
+		rank: map[string]int{}, base: map[string]level{}, clashes: map[string][]*clash{},
+	}
+	groups := inventory.get("groups")
+	groups.each(func(group string, g *node) {
+		r.rank[group] = len(r.rank)
+		if !g.has("roles") && !g.has("devices") {
+			found.Errorf("missing", groups.at[group], "add roles: [leaf] or devices: [leaf1]", "group %s says nobody who is in it", group)
+		}
+		for _, n := range g.get("roles").list() {
+			r.byRole[n.text] = append(r.byRole[n.text], group)
+		}
+		for _, n := range g.get("devices").list() {
+			r.byDevice[n.text] = append(r.byDevice[n.text], group)
+		}
+	})
+	return r
+}
+
+// defaultLevel is what holds for a device of which nothing is said.
+func defaultLevel(inventory *node) level {
+	d := decodeLevel(inventory.get("defaults"))
+	d.gnmi.Port = d.gnmi.Port.Or(Value[int]{V: 8080, From: &Origin{Kind: FromDefault, Ref: "SONiC's gNMI server listens on 8080 unless told otherwise"}})
+	d.ssh.Port = d.ssh.Port.Or(Value[int]{V: 22, From: &Origin{Kind: FromDefault, Ref: "SSH"}})
+	d.management = d.management.Or(Value[string]{V: OutOfBand, From: &Origin{Kind: FromDefault, Ref: "a management network of its own"}})
+	return d
+}
+
+// members reports roles and devices of groups that the topology does not have.
+func (t *topology) members(r *reach) {
+	roles := map[string]bool{}
+	var names []string
+	for i := range t.f.Devices {
+		if role := t.f.Devices[i].Role; !roles[role] {
+			roles[role] = true
+			names = append(names, role)
+		}
+	}
+	r.inventory.get("groups").each(func(_ string, g *node) {
+		for _, n := range g.get("roles").list() {
+			if !roles[n.text] && !t.broken && len(names) > 0 {
+				t.found.Errorf("unknown-name", n.pos(), t.meant(n.text, names), "no device has the role %s", n.text)
+			}
+		}
+		for _, n := range g.get("devices").list() {
+			if t.devices[n.text] == nil {
+				t.unknownDevice(n.text, n.pos())
+			}
+		}
+	})
+}
+
+// of are the groups of a device, in the order of the inventory. Without a Fabric nobody says its role.
+func (r *reach) of(name, role string) []string {
+	if len(r.rank) == 0 {
+		return nil
+	}
+	gs := append(slices.Clone(r.byRole[role]), r.byDevice[name]...)
+	slices.SortFunc(gs, func(a, b string) int { return r.rank[a] - r.rank[b] })
+	return slices.Compact(gs)
+}
+
+// endpoint is how the inventory reaches a device, whether it names it or not. role is "" where no Fabric gives it.
+func (r *reach) endpoint(name, role string) *Endpoint {
+	e := r.inventory.get("devices", name)
+	groups := r.of(name, role)
+	l := r.shared(groups, name, e)
+	if e != nil {
+		l = decodeLevel(e).over(l)
+	}
+	ep := &Endpoint{
+		Device: name, Address: text(e.get("address")), Platform: text(e.get("platform")), Serial: text(e.get("serial")),
+		Hostname: text(e.get("hostname")), Groups: groups, Lab: l.lab, GNMI: l.gnmi, SSH: l.ssh,
+		Management: l.management, ManagementPort: text(e.get("management_port")),
+	}
+	if e != nil {
+		ep.Pos = r.inventory.get("devices").at[name]
+	}
+	return ep
+}
+
+// shared is what the defaults and a device's groups say. own is what the inventory says under the device's name, which
+// settles what the groups contradict each other in.
+func (r *reach) shared(groups []string, device string, own *node) level {
+	if len(groups) == 0 {
+		return r.defaults
+	}
+	key := strings.Join(groups, " ")
+	base, ok := r.base[key]
+	if !ok {
+		base = r.defaults
+		for _, g := range groups {
+			base = decodeLevel(r.inventory.get("groups", g)).over(base)
+		}
+		r.base[key] = base
+		r.clashes[key] = r.contradictions(groups)
+	}
+	for _, c := range r.clashes[key] {
+		if own.get(strings.Split(c.path, ".")...) == nil {
+			if len(c.devices) == 0 {
+				r.order = append(r.order, c)
+			}
+			c.devices = append(c.devices, device)
+		}
+	}
+	return base
+}
+
+// contradictions are the values that two of the groups give differently.
+func (r *reach) contradictions(groups []string) []*clash {
+	var out []*clash
+	for i, a := range groups {
+		for _, b := range groups[i+1:] {
+			differ(r.inventory.get("groups", a), r.inventory.get("groups", b), "", func(path string, x, y *node) {
+				out = append(out, &clash{path: path, a: a, b: b, at: x.pos(), too: y.pos()})
+			})
+		}
+	}
+	return out
+}
+
+// differ calls f for each place that both mappings give and that is not the same in them; who is a member is not meant.
+func differ(a, b *node, path string, f func(path string, a, b *node)) {
+	a.each(func(key string, x *node) {
+		y := b.get(key)
+		switch {
+		case y == nil, path == "" && (key == "roles" || key == "devices"):
+		case x.shape == mapNode && y.shape == mapNode:
+			differ(x, y, join(path, key), f)
+		case !same(x, y):
+			f(join(path, key), x, y)
+		}
+	})
+}
+
+// report says each contradiction once, with the devices that meet it.
+func (r *reach) report(found *diag.List) {
+	for _, c := range r.order {
+		who := c.devices[0] + " is"
+		if n := len(c.devices) - 1; n > 0 {
+			who = fmt.Sprintf("%s and %d more are", c.devices[0], n)
+		}
+		found.Add(diag.Finding{
+			Rule: "conflict", Severity: diag.Error, Pos: c.too,
+			Msg:     fmt.Sprintf("%s in the groups %s and %s, which give different values for %s", who, c.a, c.b, c.path),
+			Hint:    fmt.Sprintf("give it under devices.%s, or in one of the groups alone", c.devices[0]),
+			Related: []diag.Related{{Pos: c.at, Msg: "the value of " + c.a}},
+		})
+	}
+}
+
+// The words of management.
+const (
+	InBand    = "in-band"
+	OutOfBand = "out-of-band"
+)
+
+// managementPort checks the port over which a device is managed in-band.
+func (t *topology) managementPort(d *Device, ep *Endpoint) {
+	p := ep.ManagementPort
+	if !p.Set {
+		return
+	}
+	if ep.Management.V != InBand {
+		t.found.Errorf("value", p.Pos(), "add management: in-band, or remove the line", "%s has a management_port and is not managed in-band", d.Name)
+		return
+	}
+	if _, ok := t.index[d.Name][p.V]; !ok {
+		t.unknownPort(d, p.V, p.Pos())
+	}
+}
+
+// Hop is one jump host.
+type Hop struct {
+	User    string // "" = the user of the device behind it
+	Address string // host, or host:port
+}
+
+// Hops are the jump hosts that the value of a via names, the first one reached directly.
+func Hops(via string) []Hop {
+	var hs []Hop
+	for s := range strings.SplitSeq(via, ",") {
+		if s == "" {
+			continue
+		}
+		user, address, ok := strings.Cut(s, "@")
+		if !ok {
+			user, address = "", s
+		}
+		hs = append(hs, Hop{user, address})
+	}
+	return hs
+}
+
+// parseHop checks one jump host and makes it canonical.
+func parseHop(s string) (string, *problem) {
+	s = strings.TrimSpace(s)
+	user, address, ok := strings.Cut(s, "@")
+	if !ok {
+		user, address = "", s
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		host, port = strings.Trim(address, "[]"), ""
+	}
+	_, notIP := netip.ParseAddr(host)
+	_, bad := addressScalar().parse(host)
+	_, badPort := parsePort(port)
+	switch {
+	case strings.Contains(user, ":"):
+		return "", &problem{"literal-secret", "holds a password", "write user@host; jump hosts are entered with the device's key, or the agent"}
+	case bad != nil || badPort || ok && !isName(user, "-_."):
+		return "", &problem{"value", "is not a jump host", "write host, host:port or user@host"}
+	case notIP == nil && strings.Contains(host, ":") && port == "":
+		address = "[" + host + "]"
+	}
+	if ok {
+		return user + "@" + address, nil
+	}
+	return address, nil
+}
+
+func parsePort(s string) (port int, bad bool) {
+	if s == "" {
+		return 0, false
+	}
+	n, p := parseInt(s)
+	return n, p != nil || n < 1 || n > 65535
+}
+
+// parseVia checks jump hosts with commas between them.
+func parseVia(s string) (string, *problem) {
+	var hops []string
+	for part := range strings.SplitSeq(s, ",") {
+		h, p := parseHop(part)
+		if p != nil {
+			return "", p
+		}
+		hops = append(hops, h)
+	}
+	return strings.Join(hops, ","), nil
+}
+
+// via reads jump hosts, one text or a list of them; an empty list is none, whatever stands below it.
+func via(n *node) Value[string] {
+	if n == nil || n.shape == mapNode {
+		return Value[string]{}
+	}
+	items := n.list()
+	if n.shape == scalarNode {
+		items = []*node{n}
+	}
+	hops := make([]string, 0, len(items))
+	for _, e := range items {
+		h, p := parseVia(e.text)
+		if p != nil {
+			return Value[string]{}
+		}
+		hops = append(hops, h)
+	}
+	return Value[string]{V: strings.Join(hops, ","), Set: true, From: n.from}
+}
+
+// viaField is where jump hosts are given.
+func viaField(doc string) field {
+	const noun = "jump host such as jump.example.net or ops@jump:2222"
+	return field{
+		key: "via", doc: doc, scalar: &scalar{noun: noun + ", or several with commas", parse: parseVia},
+		list: &field{key: "jump host", scalar: &scalar{noun: noun, parse: parseHop}},
+	}
+}

@@ -1,0 +1,82 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReach: a device wins over its groups, they win over the defaults, and each value remembers the lines that it won
+// over, through layers too.
+func TestReach(t *testing.T) {
+	f, l := Load(fstest.MapFS{
+		"fabric.yaml": {Data: []byte(base)},
+		"base.yaml": {Data: []byte(`apiVersion: fabricctl/v1
+kind: Inventory
+defaults:
+  gnmi: {port: 50051, via: [jump1, "ops@jump2:2222"]}
+  ssh: {username: env:EVERYBODY}
+groups:
+  leaves: {roles: [leaf], ssh: {username: env:LEAVES, via: "jump3, [::1]:22"}}
+`)},
+		"site.yaml": {Data: []byte(`apiVersion: fabricctl/v1
+kind: Inventory
+groups:
+  leaves: {ssh: {username: env:SITE}}
+  rack1: {devices: [leaf1, spine1], gnmi: {port: 8080}, management: in-band}
+devices:
+  leaf1: {address: 10.0.0.1, management_port: uplink-1, ssh: {username: env:LEAF1}}
+  leaf2: {address: 10.0.0.2, ssh: {via: []}}
+`)},
+	}, "fabric.yaml", "base.yaml", "site.yaml")
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	var b strings.Builder
+	for _, name := range []string{"leaf1", "leaf2", "spine1", "host1"} {
+		e := f.Endpoints[name]
+		fmt.Fprintf(&b, "%s %v\n", name, e.Groups)
+		say := func(what, v string, o *Origin) {
+			fmt.Fprintf(&b, "  %s %q %s", what, v, o.At())
+			for _, p := range o.Lost {
+				fmt.Fprintf(&b, " over %s", p)
+			}
+			b.WriteString("\n")
+		}
+		say("ssh.username", e.SSH.Username.V, e.SSH.Username.From)
+		say("gnmi.port", fmt.Sprint(e.GNMI.Port.V), e.GNMI.Port.From)
+		if e.SSH.Via.Set {
+			say("ssh.via", e.SSH.Via.V, e.SSH.Via.From)
+		}
+		say("management", e.Management.V, e.Management.From)
+	}
+	const want = `leaf1 [leaves rack1]
+  ssh.username "env:LEAF1" site.yaml:7:73 over site.yaml:4:28 over base.yaml:7:43 over base.yaml:5:19
+  gnmi.port "8080" site.yaml:5:50 over base.yaml:4:16
+  ssh.via "jump3,[::1]:22" base.yaml:7:60
+  management "in-band" site.yaml:5:69
+leaf2 [leaves]
+  ssh.username "env:SITE" site.yaml:4:28 over base.yaml:7:43 over base.yaml:5:19
+  gnmi.port "50051" base.yaml:4:16
+  ssh.via "" site.yaml:8:41 over base.yaml:7:60
+  management "out-of-band" 
+spine1 [rack1]
+  ssh.username "env:EVERYBODY" base.yaml:5:19
+  gnmi.port "8080" site.yaml:5:50 over base.yaml:4:16
+  management "in-band" site.yaml:5:69
+host1 []
+  ssh.username "env:EVERYBODY" base.yaml:5:19
+  gnmi.port "50051" base.yaml:4:16
+  management "out-of-band" 
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if got, want := Hops(f.Endpoints["leaf1"].GNMI.Via.V), []Hop{{"", "jump1"}, {"ops", "jump2:2222"}}; !slices.Equal(got, want) {
+		t.Errorf("hops %v, want %v", got, want)
+	}
+}
