@@ -323,6 +323,7 @@ type Device struct {
 	Group    string // redundancy group: never all of it at once; "" when nothing can stand in for the device
 	Serial   string // expected serial number, "" if the inventory gives none
 	Hostname string // expected hostname, "" if the inventory gives none
+	Way      Way    // how our own connection gets there
 	Host     bool
 	State    State
 	Manage   Manage

@@ -22,6 +22,7 @@ func Resolve(f *model.Fabric) (*Net, diag.List) {
 		n.Devices = append(n.Devices, r.device(&f.Devices[i]))
 	}
 	slices.SortStableFunc(n.Devices, func(a, b Device) int { return CompareNames(a.Name, b.Name) })
+	n.ways(f)
 	return n, r.found.Sort()
 }
 
