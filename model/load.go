@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
-	"github.com/fabricctl/fabricctl/model/units"
-	"github.com/fabricctl/fabricctl/profiles"
 )
 
-// roots are the merged documents of a load, by kind; profiles by name.
+// roots are the merged documents of a load, by kind; profiles by what they describe.
 type roots struct {
 	fabric, inventory *node
-	profiles          map[string]*node
+	profiles          map[hardware][]*node // a document for each layer that says something
 }
 
 // Load reads layers, each a file or a directory (its *.yaml and *.yml files, not those below), into one Fabric. Later
@@ -87,16 +85,17 @@ func (d *roots) add(m *merger, of map[string][]*node) {
 		}
 	}
 	d.inventory = m.merge(inventorySchema(), d.inventory, m.all(inventorySchema(), inventories), "")
-	named := map[string][]*node{}
+	same := map[hardware][]*node{}
 	for _, n := range of["Profile"] {
-		name := text(n.get("metadata", "name")).V
-		named[name] = append(named[name], n)
-	}
-	for _, name := range sortedKeys(named) {
-		if d.profiles == nil {
-			d.profiles = map[string]*node{}
+		if h, ok := describes(n, &m.found); ok {
+			same[h] = append(same[h], n)
 		}
-		d.profiles[name] = m.merge(profileSchema(), d.profiles[name], m.all(profileSchema(), named[name]), "")
+	}
+	for h, docs := range same {
+		if d.profiles == nil {
+			d.profiles = map[hardware][]*node{}
+		}
+		d.profiles[h] = append(d.profiles[h], m.all(profileSchema(), docs))
 	}
 }
 
@@ -166,8 +165,10 @@ func build(docs roots, broken bool) (*Fabric, diag.List) {
 	c := &checker{}
 	c.complete(fabricSchema(), docs.fabric, "")
 	c.complete(inventorySchema(), docs.inventory, "")
-	for _, name := range sortedKeys(docs.profiles) {
-		c.complete(profileSchema(), docs.profiles[name], "")
+	for _, h := range sortedHardware(docs.profiles) {
+		for _, n := range docs.profiles[h] {
+			c.complete(profileSchema(), n, "")
+		}
 	}
 	found.Add(c.found...)
 	f.Catalog = catalog(docs.profiles, &found)
@@ -188,37 +189,6 @@ func build(docs roots, broken bool) (*Fabric, diag.List) {
 	found.Add(v.found...)
 	found.Add(notRendered(docs)...)
 	return f, found
-}
-
-// catalog is the built-in catalog with the model's own profiles on top.
-func catalog(docs map[string]*node, found *diag.List) *profiles.Catalog {
-	cat, err := profiles.Default()
-	if err != nil { // the embedded data is tested; a user cannot reach this
-		found.Errorf("profile", diag.Pos{}, "", "%v", err)
-		cat = new(profiles.Catalog)
-	}
-	var own []profiles.Platform
-	for _, name := range sortedKeys(docs) {
-		p := docs[name].get("platform")
-		iface := text(p.get("iface"))
-		if iface.Set && (strings.Count(iface.V, "%") != 1 || strings.Count(iface.V, "%d") != 1) {
-			found.Errorf("value", iface.Pos(), "write a pattern such as Ethernet%d", "platform.iface: %q does not hold exactly one %%d", clip(iface.V))
-			continue
-		}
-		step := integer(p.get("iface_step"))
-		if _, bad := ifaceScalar().parse(fmt.Sprintf(iface.V, 1)); iface.Set && bad != nil {
-			found.Errorf(bad.rule, iface.Pos(), bad.hint, "platform.iface: %q %s", clip(iface.V), bad.what)
-			continue
-		}
-		own = append(own, profiles.Platform{
-			Name: name, Description: text(p.get("description")).V, ASIC: text(p.get("asic")).V,
-			Cell: value(p.get("cell"), units.ParseBytes).V, MaxMTU: value(p.get("max_mtu"), units.ParseBytes).V,
-			Iface: iface.V, IfaceFirst: integer(p.get("iface_first")).V, IfaceStep: max(step.V, 1),
-			TxQueue: text(p.get("tx_queue")).V, GCUFamily: text(p.get("gcu_family")).V,
-			Source: text(p.get("source")).V, Confidence: text(p.get("confidence")).V,
-		})
-	}
-	return cat.With(own...)
 }
 
 func sortedKeys[T any](m map[string]T) []string {

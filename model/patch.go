@@ -178,8 +178,10 @@ func (f *Fabric) Digest() string {
 	}
 	put("fabric ", leaves(fabricSchema(), f.docs.fabric, ""))
 	put("inventory ", leaves(inventorySchema(), f.docs.inventory, ""))
-	for _, name := range sortedKeys(f.docs.profiles) {
-		put("profile ", leaves(profileSchema(), f.docs.profiles[name], ""))
+	for _, h := range sortedHardware(f.docs.profiles) {
+		for _, n := range f.docs.profiles[h] {
+			put("profile ", leaves(profileSchema(), n, ""))
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

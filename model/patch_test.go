@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"os"
 	"reflect"
 	"strings"
@@ -121,29 +122,36 @@ func TestEveryLeafCounts(t *testing.T) {
 		t.Fatal(s)
 	}
 	seen := map[string]bool{}
+	type document struct {
+		root   *node
+		change func(docs *roots, to *node) // puts a changed root in its place
+	}
+	of := map[string][]document{
+		"Fabric":    {{f.docs.fabric, func(docs *roots, to *node) { docs.fabric = to }}},
+		"Inventory": {{f.docs.inventory, func(docs *roots, to *node) { docs.inventory = to }}},
+	}
+	for h, docs := range f.docs.profiles {
+		of["Profile"] = append(of["Profile"], document{docs[0], func(docs *roots, to *node) {
+			docs.profiles = maps.Clone(docs.profiles)
+			docs.profiles[h] = []*node{to}
+		}})
+	}
 	for _, kind := range kinds() {
-		roots := map[string]*node{"Fabric": f.docs.fabric, "Inventory": f.docs.inventory, "Profile": f.docs.profiles["sonic/mine"]}
-		for _, leaf := range leaves(schemaOf(kind), roots[kind], "") {
-			seen[kind+" "+leaf.Path] = true
-			if leaf.Path == "kind" || leaf.Path == "apiVersion" || kind == "Profile" && leaf.Path == "metadata.name" {
-				continue
-			}
-			docs := f.docs
-			changed := change(roots[kind], leaf.From.Pos)
-			switch kind {
-			case "Fabric":
-				docs.fabric = changed
-			case "Inventory":
-				docs.inventory = changed
-			default:
-				docs.profiles = map[string]*node{"sonic/mine": changed}
-			}
-			if leaf.Text == "rest" || leaf.Text == "off" {
-				continue // the only word of its place
-			}
-			g, more := build(docs, false)
-			if same := reflect.DeepEqual(strip(f), strip(g)); same && len(lines(more)) == 0 && !leaf.Later {
-				t.Errorf("%s: %s is %q, and changing it changes nothing", kind, leaf.Path, leaf.Text)
+		for _, doc := range of[kind] {
+			for _, leaf := range leaves(schemaOf(kind), doc.root, "") {
+				seen[kind+" "+leaf.Path] = true
+				if leaf.Path == "kind" || leaf.Path == "apiVersion" || kind == "Profile" && leaf.Path == "metadata.name" {
+					continue
+				}
+				docs := f.docs
+				doc.change(&docs, change(doc.root, leaf.From.Pos))
+				if leaf.Text == "rest" || leaf.Text == "off" {
+					continue // the only word of its place
+				}
+				g, more := build(docs, false)
+				if same := reflect.DeepEqual(strip(f), strip(g)); same && len(lines(more)) == 0 && !leaf.Later {
+					t.Errorf("%s: %s is %q, and changing it changes nothing", kind, leaf.Path, leaf.Text)
+				}
 			}
 		}
 		walk(schemaOf(kind), "", func(sf *field, path, key string) {

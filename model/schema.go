@@ -298,23 +298,3 @@ func inventorySchema() *field {
 	)
 	return &field{key: "Inventory", kids: kids}
 }
-
-func profileSchema() *field {
-	kids := header("")
-	kids[2] = group("metadata", "identity", leaf("name", textScalar("platform"), "platform name, such as sonic/sn5600").must()).must()
-	kids = append(kids, group(
-		"platform", "facts of the hardware",
-		leaf("description", textScalar("text"), "for people"),
-		leaf("asic", textScalar("ASIC"), "ASIC, such as spectrum-4"),
-		leaf("cell", bytesScalar(), "buffer cell"),
-		leaf("max_mtu", bytesScalar(), "largest L2 MTU"),
-		leaf("iface", textScalar("pattern"), "pattern of interface names with one %d, such as Ethernet%d"),
-		leaf("iface_first", intScalar("number", 0, 65535), "number of the first port"),
-		leaf("iface_step", intScalar("number", 1, 64), "distance between ports"),
-		leaf("tx_queue", enumScalar("uc-tx-queue", "tx-queue"), "EOS: word for an egress queue"),
-		leaf("gcu_family", textScalar("family"), "SONiC: family in the generic config updater's list"),
-		leaf("source", textScalar("source"), "where the facts are from").must(),
-		leaf("confidence", enumScalar("high", "medium", "low"), "how far they are to be trusted").must(),
-	).must())
-	return &field{key: "Profile", kids: kids}
-}

@@ -1,145 +1,135 @@
-// Package profiles holds hardware data: platforms, their ASICs and NICs, each number with its source and how far it
-// is to be trusted. The data is YAML, embedded here and extended by `kind: Profile` documents of the user. Adding a
-// platform is adding data, not code.
+// Package profiles holds what is known about hardware: ASICs, the platforms that are built on them, and NICs. Every
+// fact carries its source and how far it is to be trusted; what no source says is absent, never guessed. The data is
+// YAML, embedded here and extended by `kind: Profile` documents of the user: adding hardware is adding data, not code.
+//
+// One table per kind (fields.go) says which facts there are. The strict reader of the embedded files, the schema of user
+// documents, the typed values below and the `profiles` verb all follow from it.
 package profiles
 
 import (
-	"embed"
 	"fmt"
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
-// Platform is what rendering and lint need to know about one switch model or host kind. It is comparable.
+// Platform is what rendering and lint need to know about one switch model or host kind.
 type Platform struct {
-	Name        string      // "sonic/sn5600": the part before the slash is the dialect
-	Description string      // for people
-	ASIC        string      // "spectrum-4"
-	Cell        units.Bytes // buffer cell; 0 = not known
-	MaxMTU      units.Bytes // largest configurable L2 MTU; 0 = not known
-	Iface       string      // pattern of generated interface names, with one %d for the port number: "Ethernet%d"; "" = ports must be bound in the inventory
-	IfaceFirst  int         // number of the first port
-	IfaceStep   int         // distance between ports: 8 where a port takes 8 lanes
-	TxQueue     string      // EOS: "uc-tx-queue" or "tx-queue"
-	HwSKU       string      // SONiC: the hardware SKU that the numbers are from; what the emulated switch calls itself
-	GCUFamily   string      // SONiC: family in the generic config updater's permitted-change list ("spc4")
-	Verified    bool        // tried by us on a real device; until then writing needs leave
-	Source      string      // where the numbers are from
-	Confidence  string      // "high", "medium", "low"
+	Name        string            // "sonic/sn5600": the part before the slash is the dialect
+	Description string            // for people
+	ASIC        string            // name of its ASIC, "spectrum-4"; "" = not known
+	Cell        units.Bytes       // buffer cell, its own or the ASIC's; 0 = not known
+	MaxMTU      units.Bytes       // largest configurable L2 MTU; 0 = not known
+	Ports       int               // front ports; 0 = not known
+	Speed       units.BitRate     // fastest speed of a front port; 0 = not known
+	Lanes       int               // lanes of a front port; 0 = not known
+	Breakouts   []int             // into how many a front port may be split, ascending; empty = not known
+	Iface       string            // pattern of interface names: "Ethernet%d" or "Ethernet%d/%d", see Split; "" = ports must be bound in the inventory
+	IfaceFirst  int               // number of the first port
+	IfaceStep   int               // distance between ports: 8 where ports are named after the first of their 8 lanes
+	Words       map[string]string // the operating system's own words, by key: "hwsku" (SONiC), "tx_queue" (EOS)
+	Verified    bool              // tried on a real device; until then writing needs leave
+	Source      string            // where the facts are from that name no other source
+	Confidence  string            // "high", "medium", "low"
 }
 
-// Port is the device's name of the i-th port (from 0), or "" when the platform has no pattern.
+// OS is the dialect of the platform, "sonic".
+func (p Platform) OS() string {
+	os, _, _ := strings.Cut(p.Name, "/")
+	return os
+}
+
+// Port is the device's name of the i-th port (from 0) that is not split, or "" when the platform has no pattern.
 func (p Platform) Port(i int) string {
 	if p.Iface == "" {
 		return ""
 	}
-	return fmt.Sprintf(p.Iface, p.IfaceFirst+i*p.IfaceStep)
+	return p.name(i, 0)
 }
 
-//go:embed data
-var data embed.FS
-
-// Catalog is a set of platforms. It is not changed once made; With returns a larger one.
-type Catalog struct {
-	platforms map[string]Platform
+// Split is the device's name of one part (from 0) of the i-th port when it is split into so many parts; ok is false when
+// the platform is not known to split a port so. Parts are named after their first lane: a pattern with one number counts
+// lanes across the ports (Ethernet0, Ethernet4), one with two has the port's number and then the lane's, from 1
+// (Ethernet1/1, Ethernet1/5).
+func (p Platform) Split(i, parts, part int) (name string, ok bool) {
+	if parts == 1 {
+		return p.Port(i), p.Iface != ""
+	}
+	switch {
+	case p.Iface == "" || part < 0 || part >= parts || !slices.Contains(p.Breakouts, parts) || p.Lanes < parts || p.Lanes%parts != 0:
+		return "", false
+	case strings.Count(p.Iface, "%d") < 2 && p.IfaceStep < p.Lanes:
+		return "", false // the numbers between two ports are too few
+	}
+	return p.name(i, part*p.Lanes/parts), true
 }
 
-// row is a platform as the embedded files write it.
-type row struct {
-	Name        string
-	Description string
-	ASIC        string
-	Cell        string
-	MaxMTU      string `yaml:"max_mtu"`
-	Iface       string
-	IfaceFirst  int    `yaml:"iface_first"`
-	IfaceStep   int    `yaml:"iface_step"`
-	TxQueue     string `yaml:"tx_queue"`
-	HwSKU       string `yaml:"hwsku"`
-	GCUFamily   string `yaml:"gcu_family"`
+func (p Platform) name(port, lane int) string {
+	n := p.IfaceFirst + port*p.IfaceStep
+	if strings.Count(p.Iface, "%d") == 2 {
+		return fmt.Sprintf(p.Iface, n, lane+1)
+	}
+	return fmt.Sprintf(p.Iface, n+lane)
+}
+
+// ASIC is a switch chip.
+type ASIC struct {
+	Name        string        // "spectrum-4"
+	Description string        // for people
+	Vendor      string        // who makes it
+	Cell        units.Bytes   // buffer cell; 0 = not known
+	Buffer      units.Bytes   // packet buffer in all; 0 = not known
+	Bandwidth   units.BitRate // switching capacity in one direction; 0 = not known
+	Lanes       int           // serdes lanes; 0 = not known
+	LaneSpeed   units.BitRate // of one lane; 0 = not known
+	MaxLossless int           // PFC priorities at once on a port; 0 = not known
+	ECNUnit     string        // what the chip counts ECN thresholds in: "bytes", "cells", "percent"; "" = not known
+	ECNStep     units.Bytes   // ECN thresholds are multiples of it; 0 = not known
+	Traps       []string      // what goes wrong with it, a sentence each
 	Source      string
 	Confidence  string
 }
 
-// Default is the catalog that comes with fabricctl. An error means that the embedded data is broken.
-func Default() (*Catalog, error) {
-	c := &Catalog{platforms: map[string]Platform{}}
-	files, err := data.ReadDir("data/platforms")
-	if err != nil {
-		return nil, fmt.Errorf("profiles: %w", err)
-	}
-	for _, file := range files {
-		name := "data/platforms/" + file.Name()
-		b, err := data.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("profiles: %w", err)
-		}
-		var rows []row
-		dec := yaml.NewDecoder(strings.NewReader(string(b)))
-		dec.KnownFields(true)
-		if err := dec.Decode(&rows); err != nil {
-			return nil, fmt.Errorf("profiles: %s: %w", name, err)
-		}
-		for _, r := range rows {
-			p, err := r.platform()
-			if err != nil {
-				return nil, fmt.Errorf("profiles: %s: %s: %w", name, r.Name, err)
-			}
-			c.platforms[p.Name] = p
-		}
-	}
-	return c, nil
+// NIC is a network adapter, whether it can do RDMA over this fabric or not.
+type NIC struct {
+	Name                string          // "connectx-7"
+	Description         string          // for people
+	Vendor              string          // who makes it
+	PCI                 []string        // vendor:device of its physical functions, four hex digits each
+	Driver              string          // Linux network driver, "mlx5_core"; "" = not known
+	RDMADriver          string          // Linux RDMA driver, "mlx5_ib"; "" = not known
+	Ports               int             // most ports of one adapter; 0 = not known
+	Speeds              []units.BitRate // speeds of a port, ascending; empty = not known
+	RoCEv2              bool            // whether it speaks RoCE v2
+	IWARP               bool            // whether it speaks iWARP
+	MaxRoCEMTU          units.Bytes     // largest RDMA payload of a packet; 0 = not known
+	MaxMTU              units.Bytes     // largest netdev MTU; 0 = not known
+	DefaultRoCEDSCP     Opt             // DSCP of RoCE traffic for which nobody chose one
+	DefaultRoCEPriority Opt             // priority of RoCE traffic for which nobody chose one
+	DefaultCNPDSCP      Opt             // DSCP of its CNPs unless told otherwise
+	DefaultCNPPriority  Opt             // priority of its CNPs unless told otherwise
+	MaxLossless         int             // PFC priorities at once; 0 = not known
+	TrafficClasses      int             // traffic classes; 0 = not known
+	CongestionControl   []string        // algorithms, the default first
+	CCFamily            string          // whose set of congestion control parameters it has: "mlx5", "bnxt", "irdma", "hns"; "" = not known
+	Knobs               []string        // where its settings are: dcbnl, debugfs, configfs, devlink, …
+	Traps               []string        // what goes wrong with it, a sentence each
+	Verified            bool            // tried on a real adapter
+	Source              string
+	Confidence          string
 }
 
-func (r row) platform() (Platform, error) {
-	p := Platform{
-		Name: r.Name, Description: r.Description, ASIC: r.ASIC, Iface: r.Iface, IfaceFirst: r.IfaceFirst,
-		IfaceStep: r.IfaceStep, TxQueue: r.TxQueue, HwSKU: r.HwSKU, GCUFamily: r.GCUFamily, Source: r.Source, Confidence: r.Confidence,
+// Fastest is the fastest speed of a port, 0 when not known.
+func (n NIC) Fastest() units.BitRate {
+	if len(n.Speeds) == 0 {
+		return 0
 	}
-	for _, q := range []struct {
-		text string
-		to   *units.Bytes
-	}{{r.Cell, &p.Cell}, {r.MaxMTU, &p.MaxMTU}} {
-		if q.text == "" {
-			continue
-		}
-		v, err := units.ParseBytes(q.text)
-		if err != nil {
-			return p, err
-		}
-		*q.to = v
-	}
-	return p, nil
+	return slices.Max(n.Speeds)
 }
 
-// Platform finds a platform by its name.
-func (c *Catalog) Platform(name string) (Platform, bool) {
-	p, ok := c.platforms[name]
-	return p, ok
-}
-
-// Names is the sorted list of platform names.
-func (c *Catalog) Names() []string {
-	names := make([]string, 0, len(c.platforms))
-	for n := range c.platforms {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// With is c with the given platforms added or replaced.
-func (c *Catalog) With(ps ...Platform) *Catalog {
-	d := &Catalog{platforms: make(map[string]Platform, len(c.platforms)+len(ps))}
-	for _, p := range c.platforms {
-		d.platforms[p.Name] = p
-	}
-	for _, p := range ps {
-		d.platforms[p.Name] = p
-	}
-	return d
+// Opt is a small number for which 0 is a value too.
+type Opt struct {
+	V  uint8
+	OK bool // V is known
 }

@@ -24,9 +24,9 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%s: confidence %q", n, p.Confidence)
 		case p.Verified:
 			t.Errorf("%s: verified, but nothing was tried on a real device", n)
-		case p.Iface != "" && (strings.Count(p.Iface, "%d") != 1 || p.IfaceStep < 1):
+		case p.Iface != "" && p.IfaceStep < 1:
 			t.Errorf("%s: interface pattern %q step %d", n, p.Iface, p.IfaceStep)
-		case strings.HasPrefix(n, "eos/") && p.TxQueue == "":
+		case p.OS() == "eos" && p.Words["tx_queue"] == "":
 			t.Errorf("%s: no word for an egress queue", n)
 		case strings.HasPrefix(n, "sonic/") && p.MaxMTU != 9216:
 			t.Errorf("%s: largest MTU %s, but the YANG model says 9216B", n, p.MaxMTU)
@@ -58,14 +58,55 @@ func TestPort(t *testing.T) {
 	}
 }
 
+func TestSplit(t *testing.T) {
+	sonic := Platform{Iface: "Ethernet%d", IfaceStep: 8, Lanes: 8, Breakouts: []int{2, 4, 8}}
+	eos := Platform{Iface: "Ethernet%d/%d", IfaceFirst: 1, IfaceStep: 1, Lanes: 8, Breakouts: []int{2, 4}}
+	for _, x := range []struct {
+		p                 Platform
+		port, parts, part int
+		want              string
+	}{
+		{sonic, 3, 1, 0, "Ethernet24"},
+		{sonic, 3, 2, 1, "Ethernet28"},
+		{sonic, 0, 4, 3, "Ethernet6"},
+		{sonic, 0, 8, 7, "Ethernet7"},
+		{sonic, 0, 16, 0, ""}, // not listed
+		{sonic, 0, 2, 2, ""},  // there is no third half
+		{eos, 0, 1, 0, "Ethernet1/1"},
+		{eos, 9, 2, 1, "Ethernet10/5"},
+		{eos, 9, 4, 3, "Ethernet10/7"},
+		{Platform{Iface: "Ethernet%d", IfaceStep: 1, Lanes: 4, Breakouts: []int{4}}, 0, 4, 1, ""}, // Ethernet1 is the next port
+		{Platform{Iface: "Ethernet%d", IfaceStep: 4, Lanes: 4, Breakouts: []int{3}}, 0, 3, 1, ""}, // lanes do not divide
+		{Platform{}, 0, 1, 0, ""},
+	} {
+		if got, ok := x.p.Split(x.port, x.parts, x.part); got != x.want || ok != (x.want != "") {
+			t.Errorf("%s port %d, part %d of %d: got %q %v, want %q", x.p.Iface, x.port, x.part, x.parts, got, ok, x.want)
+		}
+	}
+}
+
 func TestWith(t *testing.T) {
 	c, err := Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := c.With(Platform{Name: "sonic/mine", ASIC: "x"}, Platform{Name: "sonic/sn5600", ASIC: "changed"})
-	if p, _ := d.Platform("sonic/sn5600"); p.ASIC != "changed" {
-		t.Error("a platform given again must win")
+	d := c.With(
+		Entry{Kind: KindPlatform, Name: "sonic/mine", Facts: []Fact{{Key: "asic", Values: []string{"spectrum-1"}}}},
+		Entry{Kind: KindPlatform, Name: "sonic/sn5600", Facts: []Fact{{Key: "max_mtu", Values: []string{"9000B"}, Source: "me"}}},
+		Entry{Kind: KindASIC, Name: "spectrum-1", Facts: []Fact{{Key: "cell", Values: []string{"100B"}}}},
+	)
+	switch p, _ := d.Platform("sonic/sn5600"); {
+	case p.MaxMTU != 9000:
+		t.Error("a fact given again must win")
+	case p.ASIC != "spectrum-4" || p.Cell != 192:
+		t.Error("the other facts must stay")
+	}
+	if p, _ := d.Platform("sonic/mine"); p.Cell != 100 {
+		t.Errorf("the cell of sonic/mine is %s, want that of the changed ASIC", p.Cell)
+	}
+	e, _ := d.Entry(KindPlatform, "sonic/sn5600")
+	if f, ok := e.Fact("max_mtu"); !ok || f.Source != "me" || f.Over == nil || f.Over.Text() != "9216B" {
+		t.Errorf("the fact that won must know the one that lost: %+v", f)
 	}
 	if p, _ := c.Platform("sonic/sn5600"); p.ASIC != "spectrum-4" {
 		t.Error("With changed its receiver")
@@ -124,26 +165,25 @@ func TestGCUPermits(t *testing.T) {
 	}
 }
 
-// TestFamilies: the family that a platform row claims is the one that the updater's list gives its SKU, and a row whose
-// SKU the list does not name claims none.
+// TestFamilies: the SKU of every platform whose family matters is one that the updater's list knows, or is known not to be.
 func TestFamilies(t *testing.T) {
 	c, err := Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
+	got := map[string]string{}
 	for _, n := range c.Names() {
-		p, _ := c.Platform(n)
-		sku, ok := strings.CutPrefix(p.Source, "sonic-buildimage ")
-		if !ok {
-			continue
-		}
-		seen++
-		if family, _ := GCUFamily(sku); family != p.GCUFamily {
-			t.Errorf("%s: says %q, but the list has %s as %q", n, p.GCUFamily, sku, family)
+		if p, _ := c.Platform(n); p.Words["hwsku"] != "" {
+			got[n], _ = GCUFamily(p.Words["hwsku"])
 		}
 	}
-	if seen < 20 {
-		t.Errorf("only %d rows name a SKU", seen)
+	for n, want := range map[string]string{
+		"sonic/sn5600": "spc4", "sonic/sn4700": "spc3", "sonic/sn3800": "spc2", "sonic/sn2700": "spc1", "sonic/7060cx-32s": "th",
+		"sonic/7050cx3-32s": "td3", "sonic/7260cx3-64": "th2", "sonic/7060x6-64pe": "th5", "sonic/ixr7220-h5-64d": "th5",
+		"sonic/z9332f": "", "sonic/vs": "",
+	} {
+		if f, ok := got[n]; !ok || f != want {
+			t.Errorf("%s: the updater's list has it as %q, want %q", n, f, want)
+		}
 	}
 }

@@ -272,8 +272,8 @@ func eosProfile(d *intent.Device, f Facts, site string) (line string, adopted bo
 
 // eosQueueWord is how the platform calls the queues that are scheduled: the Jericho family has tx-queue.
 func eosQueueWord(d *intent.Device) string {
-	if d.Profile.TxQueue != "" {
-		return d.Profile.TxQueue
+	if word := d.Profile.Words["tx_queue"]; word != "" {
+		return word
 	}
 	return "uc-tx-queue"
 }

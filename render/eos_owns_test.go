@@ -453,7 +453,7 @@ func TestEOSRisk(t *testing.T) {
 
 // TestEOSQueueWord: the Jericho family schedules tx-queues, and takes nothing else.
 func TestEOSQueueWord(t *testing.T) {
-	d := edit(func(d *intent.Device) { d.Profile.TxQueue = "tx-queue" })
+	d := edit(func(d *intent.Device) { d.Profile.Words = map[string]string{"tx_queue": "tx-queue"} })
 	c := must(t, d)
 	text := string(eos.Text(c))
 	if strings.Contains(text, "uc-tx-queue") || !strings.Contains(text, "\n   tx-queue 3\n") {

@@ -7,6 +7,7 @@
 package lab
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -132,10 +133,10 @@ func startSONiC(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 	var ports []sonic.Port
 	for _, p := range dev.Ports {
 		if p.Iface != "" {
-			ports = append(ports, sonic.Port{Name: p.Iface, Speed: p.Speed, Lanes: dev.Profile.IfaceStep, Cable: p.Cable})
+			ports = append(ports, sonic.Port{Name: p.Iface, Speed: p.Speed, Lanes: cmp.Or(dev.Profile.Lanes, dev.Profile.IfaceStep), Cable: p.Cable})
 		}
 	}
-	sku := dev.Profile.HwSKU
+	sku := dev.Profile.Words["hwsku"]
 	if sku == "" {
 		sku = "fabricctl-lab"
 	}
@@ -170,7 +171,7 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 		}
 	}
 	s, err := eos.New(eos.Options{
-		Hostname: dev.Name, Serial: serial(dev), Ports: ports, TxQueue: dev.Profile.TxQueue, User: User, Password: f.password,
+		Hostname: dev.Name, Serial: serial(dev), Ports: ports, TxQueue: dev.Profile.Words["tx_queue"], User: User, Password: f.password,
 		Neighbours: w.eos(dev),
 	})
 	if err != nil {

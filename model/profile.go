@@ -1,0 +1,246 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// profileSchema is the schema of a Profile document: a section for each kind of hardware, of which a document has one,
+// with the facts that package profiles knows for that kind.
+func profileSchema() *field {
+	kids := header("")
+	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC or of a NIC").must()).must()
+	for _, k := range profiles.Kinds() {
+		section := field{key: string(k), doc: map[profiles.Kind]string{
+			profiles.KindPlatform: "facts of a switch model or a kind of host",
+			profiles.KindASIC:     "facts of a switch chip",
+			profiles.KindNIC:      "facts of a network adapter",
+		}[k]}
+		for _, f := range profiles.Fields(k) {
+			section.kids = append(section.kids, factField(f))
+		}
+		kids = append(kids, section)
+	}
+	return &field{key: "Profile", kids: kids}
+}
+
+// factField is a fact as a document writes it: the value, or a mapping of the value with its own source and confidence.
+func factField(f profiles.Field) field {
+	x := field{key: f.Key, doc: f.Doc}
+	value := leaf("value", factScalar(f), f.Doc).must()
+	switch {
+	case f.About:
+		x.scalar = value.scalar
+		return x.must()
+	case f.List:
+		value.list, value.scalar = &field{key: f.Noun, scalar: value.scalar}, nil
+		x.list = value.list
+	default:
+		x.scalar = value.scalar
+	}
+	x.kids = []field{
+		value, leaf("source", textScalar("source"), "where this fact is from, if not from the section's source"),
+		leaf("confidence", enumScalar("high", "medium", "low"), "how far it is to be trusted, if not as the section says"),
+	}
+	return x
+}
+
+func factScalar(f profiles.Field) *scalar {
+	switch f.Shape {
+	case profiles.Name:
+		return textScalar(f.Noun)
+	case profiles.Word:
+		return enumScalar(f.Words...)
+	case profiles.Flag:
+		return boolScalar()
+	case profiles.Number:
+		return intScalar("number", f.Lo, f.Hi)
+	case profiles.Size:
+		return bytesScalar()
+	case profiles.Rate:
+		return rateScalar()
+	case profiles.PCIID:
+		return &scalar{noun: "PCI id such as 15b3:1021", parse: func(s string) (string, *problem) {
+			if !profiles.IsPCIID(s) {
+				return "", &problem{"value", "is not a PCI id", "write vendor:device in lower-case hex, as lspci -n prints it: \"15b3:1021\""}
+			}
+			return s, nil
+		}}
+	case profiles.Text:
+	}
+	return textScalar("text")
+}
+
+// hardware is what a Profile document describes.
+type hardware struct {
+	kind profiles.Kind
+	name string
+}
+
+// describes finds the one section of a Profile document; ok is false after a finding.
+func describes(n *node, found *diag.List) (h hardware, ok bool) {
+	name := n.get("metadata", "name")
+	if name == nil {
+		return h, false // reported: it is missing, or refused
+	}
+	var sections []profiles.Kind
+	for _, k := range profiles.Kinds() {
+		if n.has(string(k)) {
+			sections = append(sections, k)
+		}
+	}
+	words := make([]string, len(profiles.Kinds()))
+	for i, k := range profiles.Kinds() {
+		words[i] = string(k)
+	}
+	switch len(sections) {
+	case 0:
+		found.Errorf("profile", n.pos(), "give one of "+strings.Join(words, ", "), "the profile %s describes nothing", clip(name.text))
+		return h, false
+	case 1:
+	default:
+		found.Errorf("profile", n.at[string(sections[1])], "write a document for each",
+			"the profile %s has a section %s and a section %s", clip(name.text), sections[0], sections[1])
+		return h, false
+	}
+	h = hardware{sections[0], name.text}
+	os, model, slash := strings.Cut(h.name, "/")
+	switch {
+	case h.kind == profiles.KindPlatform && (!slash || !isName(os, "") || !isName(model, "-_.")):
+		found.Errorf("profile", name.pos(), "platforms are named OS/MODEL, such as sonic/sn5600", "%q is not the name of a platform", clip(h.name))
+		return h, false
+	case h.kind != profiles.KindPlatform && !isName(h.name, "-_."):
+		found.Errorf("profile", name.pos(), "names are letters, digits and -_.", "%q is not the name of a%s", clip(h.name), anKind(h.kind))
+		return h, false
+	}
+	return h, true
+}
+
+func anKind(k profiles.Kind) string {
+	return map[profiles.Kind]string{profiles.KindPlatform: " platform", profiles.KindASIC: "n ASIC", profiles.KindNIC: " NIC"}[k]
+}
+
+// catalog is the built-in catalog with the model's own profiles on top, layer over layer.
+func catalog(docs map[hardware][]*node, found *diag.List) *profiles.Catalog {
+	cat, err := profiles.Default()
+	if err != nil { // the embedded data is tested; a user cannot reach this
+		found.Errorf("profile", diag.Pos{}, "", "%v", err)
+		cat = new(profiles.Catalog)
+	}
+	var own []profiles.Entry
+	for _, h := range sortedHardware(docs) {
+		for _, n := range docs[h] {
+			e := entry(h, n, found)
+			own = append(own, e)
+		}
+	}
+	cat = cat.With(own...)
+	for _, h := range sortedHardware(docs) {
+		whole(cat, h, docs[h], found)
+	}
+	return cat
+}
+
+func sortedHardware(docs map[hardware][]*node) []hardware {
+	hs := make([]hardware, 0, len(docs))
+	for h := range docs {
+		hs = append(hs, h)
+	}
+	slices.SortFunc(hs, func(a, b hardware) int {
+		if i, j := slices.Index(profiles.Kinds(), a.kind), slices.Index(profiles.Kinds(), b.kind); i != j {
+			return i - j
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return hs
+}
+
+// entry reads the facts of one document.
+func entry(h hardware, n *node, found *diag.List) profiles.Entry {
+	section := n.get(string(h.kind))
+	e := profiles.Entry{Kind: h.kind, Name: h.name, Pos: n.pos()}
+	for _, f := range profiles.Fields(h.kind) {
+		fact, ok := readFact(f, section.get(f.Key))
+		if !ok {
+			continue
+		}
+		at := section.get(f.Key).pos()
+		if os, _, _ := strings.Cut(h.name, "/"); f.OS != "" && f.OS != os {
+			found.Errorf("profile", at, "remove it", "platform.%s is a word of %s, and %s is a platform of %s", f.Key, f.OS, h.name, os)
+			continue
+		}
+		if f.Key == "iface" && !legalPattern(fact, at, found) {
+			continue
+		}
+		if !f.About {
+			fact = fact.Default(text(section.get("source")).V, text(section.get("confidence")).V)
+		}
+		e.Facts = append(e.Facts, fact)
+	}
+	return e
+}
+
+// readFact reads the value of a fact, and its own source and confidence if it has them.
+func readFact(f profiles.Field, n *node) (profiles.Fact, bool) {
+	if n == nil {
+		return profiles.Fact{}, false
+	}
+	fact := profiles.Fact{Key: f.Key, Pos: n.pos()}
+	if n.shape == mapNode {
+		fact.Source, fact.Confidence = text(n.get("source")).V, text(n.get("confidence")).V
+		if n = n.get("value"); n == nil {
+			return profiles.Fact{}, false
+		}
+	}
+	s := factScalar(f)
+	items := []*node{n}
+	if n.shape == listNode {
+		items = n.list()
+	}
+	for _, item := range items {
+		if v, p := s.parse(item.text); p == nil && item.shape == scalarNode {
+			fact.Values = append(fact.Values, v)
+		}
+	}
+	return fact, len(fact.Values) > 0
+}
+
+// legalPattern checks a pattern of interface names by making names of it.
+func legalPattern(f profiles.Fact, at diag.Pos, found *diag.List) bool {
+	p := profiles.Platform{Iface: f.Text(), IfaceStep: 1}
+	if n := strings.Count(p.Iface, "%d"); n < 1 || n > 2 || strings.Count(p.Iface, "%") != n {
+		found.Errorf("value", at, "write a pattern such as Ethernet%d, or Ethernet%d/%d with the lane second",
+			"platform.iface: %q does not hold %%d once or twice, and no other %%", clip(p.Iface))
+		return false
+	}
+	if _, bad := ifaceScalar().parse(p.Port(1)); bad != nil {
+		found.Errorf(bad.rule, at, bad.hint, "platform.iface: %q %s", clip(p.Iface), bad.what)
+		return false
+	}
+	return true
+}
+
+// whole reports what hardware lacks after all layers: a fact that must be known, an ASIC that exists.
+func whole(cat *profiles.Catalog, h hardware, docs []*node, found *diag.List) {
+	e, ok := cat.Entry(h.kind, h.name)
+	last := docs[len(docs)-1]
+	section := last.get(string(h.kind))
+	if !ok || section == nil {
+		return
+	}
+	for _, f := range profiles.Fields(h.kind) {
+		if _, ok := e.Fact(f.Key); !ok && f.Must && !f.About && !section.has(f.Key) {
+			found.Errorf("missing", section.pos(), fmt.Sprintf("add %s: %s", f.Key, f.Doc), "%s has no %s", h.kind, f.Key)
+		}
+	}
+	if f, ok := e.Fact("asic"); ok && h.kind == profiles.KindPlatform {
+		if _, ok := cat.ASIC(f.Text()); !ok {
+			found.Errorf("profile", f.Pos, didYouMean(f.Text(), cat.NamesOf(profiles.KindASIC))+" (or describe it in a Profile with an asic section)",
+				"unknown ASIC %q", clip(f.Text()))
+		}
+	}
+}
