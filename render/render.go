@@ -7,7 +7,6 @@
 package render
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -41,7 +40,13 @@ func (k Key) String() string {
 
 // Compare orders keys by scope, object and field.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Scope, o.Scope), cmp.Compare(k.Object, o.Object), cmp.Compare(k.Field, o.Field))
+	if c := strings.Compare(k.Scope, o.Scope); c != 0 {
+		return c
+	}
+	if c := strings.Compare(k.Object, o.Object); c != 0 {
+		return c
+	}
+	return strings.Compare(k.Field, o.Field)
 }
 
 // Whole is the key of k's object.

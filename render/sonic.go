@@ -1,8 +1,6 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -95,16 +93,6 @@ func sonicItem(k Key) (field, item string, ok bool) {
 // sonicIsList reports whether a field is a comma list of which we own single items.
 func sonicIsList(table, field string) bool {
 	return table == "PORT_QOS_MAP" && (field == "pfc_enable" || field == "pfcwd_sw_enable")
-}
-
-// sonicText is config_db.json as `config save` writes it: four spaces, sorted keys.
-func sonicText(c Config) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "    ")
-	_ = e.Encode(SonicRows(c)) // strings into memory: cannot fail
-	return b.Bytes()
 }
 
 // sonicArea is the area that an object of a table belongs to; ok is false for tables that hold no shared objects of

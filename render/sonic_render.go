@@ -10,61 +10,125 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
-// sonicRender writes what d asks for on every port that is active and bound to an interface.
+// sonicRender writes what d asks for on every port that is active and bound to an interface. Ports of one override site
+// with one policy share their objects and differ in the rows that bind them, so the work is linear in the bindings, and
+// what they have in common is done once.
 func sonicRender(d intent.Device, f Facts) (Config, diag.List) {
-	b := sonicBuilder{d: &d, names: f.Names, at: map[Key]sonicPut{}, clash: map[Key]bool{}}
+	b := sonicBuilder{d: &d, names: f.Names, done: map[sonicKind]span{}}
 	for i := range d.Ports {
 		p := &d.Ports[i]
 		switch {
 		case sonicModelled(p):
+			k := sonicKind{p.Site, p.Policy}
+			if same, ok := b.done[k]; ok {
+				b.like(same, p)
+				continue
+			}
+			from := len(b.puts)
 			b.port(p, d.PolicyOf(p))
+			b.done[k] = span{from, len(b.puts)}
 		case p.State == intent.Active && p.Iface != "":
 			b.cannot(p, "", "", "%s of %s is bound to %q; SONiC names ports Ethernet and a number", p.Name, d.Name, p.Iface)
 		}
 	}
-	config := make(Config, 0, len(b.at))
-	for k, v := range b.at {
-		config = append(config, Setting{Key: k, Value: v.value, From: v.from})
-	}
-	return config.Sorted(), b.findings.Sort()
+	return b.config(), b.findings.Sort()
 }
 
 // sonicBuilder collects settings, one value per key.
 type sonicBuilder struct {
 	d        *intent.Device
 	names    Names
-	at       map[Key]sonicPut
-	clash    map[Key]bool // objects for which two values were reported
+	puts     []sonicPut
+	done     map[sonicKind]span // the puts of the first port of each kind
 	findings diag.List
 }
 
-type sonicPut struct {
-	value string
-	port  *intent.Port
-	from  *model.Origin
+// sonicKind is what decides all that a port asks for, but the port's own name.
+type sonicKind struct {
+	site   string
+	policy int32
 }
 
-// put sets one field for p. Another port's different value stays, and is a finding.
+// span is a part of the puts.
+type span struct{ from, to int }
+
+// sonicPut is one wish of one port.
+type sonicPut struct {
+	key    Key
+	value  string
+	from   *model.Origin
+	port   *intent.Port
+	suffix string // of the row after the port's name, "|3" for a queue
+	order  int32  // in which it was wished
+	own    bool   // the row is the port's own, not a shared object
+}
+
+// put sets one field of a shared object for p.
 func (b *sonicBuilder) put(p *intent.Port, table, row, field, value string, origin intent.Field) {
-	k := Key{table, row, field}
-	now := sonicPut{value, p, b.d.Origins.Get(p.Site, origin)}
-	old, taken := b.at[k]
-	switch {
-	case !taken:
-		b.at[k] = now
-	case old.value != value && !b.clash[k.Whole()]:
-		b.clash[k.Whole()] = true
-		var related []diag.Related
-		if pos := old.from.At(); !pos.IsZero() {
-			related = []diag.Related{{Pos: pos, Msg: "the other value"}}
+	b.puts = append(b.puts, sonicPut{
+		key: Key{table, row, field}, value: value, from: b.d.Origins.Get(p.Site, origin), port: p, order: int32(len(b.puts)),
+	})
+}
+
+// bind sets one field of a row of p's own: its name and a suffix.
+func (b *sonicBuilder) bind(p *intent.Port, table, suffix, field, value string, origin intent.Field) {
+	b.put(p, table, p.Iface+suffix, field, value, origin)
+	last := &b.puts[len(b.puts)-1]
+	last.suffix, last.own = suffix, true
+}
+
+// like gives p the rows that a port of the same kind has.
+func (b *sonicBuilder) like(same span, p *intent.Port) {
+	row, suffix := p.Iface, ""
+	for _, x := range b.puts[same.from:same.to] {
+		if !x.own {
+			continue
 		}
-		b.findings.Add(diag.Finding{
-			Rule: "one-value", Severity: diag.Error, Pos: now.from.At(), At: b.d.Name + ":" + p.Name,
-			Msg: fmt.Sprintf("port %s asks for %s of %s in %s %s, port %s for %s; %s has one for both",
-				p.Name, value, field, table, row, old.port.Name, old.value, b.d.Name),
-			Hint: "give both ports the same value, or put the override where each port has its own", Related: related,
-		})
+		if x.suffix != suffix {
+			row, suffix = p.Iface+x.suffix, x.suffix
+		}
+		x.key.Object, x.port, x.order = row, p, int32(len(b.puts))
+		b.puts = append(b.puts, x)
 	}
+}
+
+// config is what was put, sorted, with the first of several wishes for a key. A different one is a finding, once per
+// object.
+func (b *sonicBuilder) config() Config {
+	slices.SortFunc(b.puts, func(x, y sonicPut) int {
+		if c := x.key.Compare(y.key); c != 0 {
+			return c
+		}
+		return int(x.order - y.order)
+	})
+	config := make(Config, 0, len(b.puts))
+	clash := map[Key]bool{}
+	first := 0
+	for i, x := range b.puts {
+		if old := &b.puts[first]; i > 0 && x.key == old.key {
+			if o := x.key.Whole(); x.value != old.value && !clash[o] {
+				clash[o] = true
+				b.twoValues(old, &x)
+			}
+			continue
+		}
+		first = i
+		config = append(config, Setting{Key: x.key, Value: x.value, From: x.from})
+	}
+	return config
+}
+
+func (b *sonicBuilder) twoValues(old, now *sonicPut) {
+	var related []diag.Related
+	if pos := old.from.At(); !pos.IsZero() {
+		related = []diag.Related{{Pos: pos, Msg: "the other value"}}
+	}
+	b.findings.Add(diag.Finding{
+		Rule: "one-value", Severity: diag.Error, Pos: now.from.At(), At: b.d.Name + ":" + now.port.Name,
+		Msg: fmt.Sprintf("port %s asks for %s of %s in %s %s, port %s for %s; %s has one for both",
+			now.port.Name, now.value, now.key.Field, now.key.Scope, now.key.Object, old.port.Name, old.value, b.d.Name),
+		Hint: "give both ports the same value, or put the override where each port has its own", Related: related,
+	})
 }
 
 // cannot reports what SONiC has no words for.
@@ -77,12 +141,25 @@ func (b *sonicBuilder) cannot(p *intent.Port, origin intent.Field, hint, format 
 
 // number puts v when SONiC takes it.
 func (b *sonicBuilder) number(p *intent.Port, table, row, field string, v, lo, hi int64, origin intent.Field) {
+	if b.takes(p, table, v, lo, hi, origin) {
+		b.put(p, table, row, field, strconv.FormatInt(v, 10), origin)
+	}
+}
+
+// bindNumber is number for p's own row.
+func (b *sonicBuilder) bindNumber(p *intent.Port, table, field string, v, lo, hi int64, origin intent.Field) {
+	if b.takes(p, table, v, lo, hi, origin) {
+		b.bind(p, table, "", field, strconv.FormatInt(v, 10), origin)
+	}
+}
+
+func (b *sonicBuilder) takes(p *intent.Port, table string, v, lo, hi int64, origin intent.Field) bool {
 	if v < lo || v > hi {
 		b.cannot(p, origin, fmt.Sprintf("choose %d to %d", lo, hi),
 			"%s is %d; SONiC takes %d to %d in %s", origin, v, lo, hi, table)
-		return
+		return false
 	}
-	b.put(p, table, row, field, strconv.FormatInt(v, 10), origin)
+	return true
 }
 
 // object is the name of the object of a table that serves p: its own, or the adopted one.
@@ -93,7 +170,7 @@ func (b *sonicBuilder) object(p *intent.Port, table string, class ...string) str
 
 func (b *sonicBuilder) port(p *intent.Port, pol *intent.Policy) {
 	if pol.Known.Has(intent.AreaMTU) {
-		b.number(p, "PORT", p.Iface, "mtu", int64(pol.MTU), 68, 9216, "mtu")
+		b.bindNumber(p, "PORT", "mtu", int64(pol.MTU), 68, 9216, "mtu")
 	}
 	if pol.Known.Has(intent.AreaMaps) {
 		b.maps(p, pol)
@@ -106,7 +183,7 @@ func (b *sonicBuilder) port(p *intent.Port, pol *intent.Policy) {
 			b.unnamed(p, pol, tc)
 			continue
 		}
-		row := p.Iface + "|" + strconv.Itoa(sonicQueueOf(pol, tc))
+		row := "|" + strconv.Itoa(sonicQueueOf(pol, tc))
 		if pol.Known.Has(intent.AreaScheduler) && pol.Queues[tc].Used {
 			b.scheduler(p, row, class, tc, pol.Queues[tc])
 		}
@@ -154,15 +231,15 @@ func (b *sonicBuilder) oneMap(p *intent.Port, field, origin string, entries []ui
 		}
 		b.number(p, table, own, n, int64(v), 0, 7, intent.Field(origin+"."+n))
 	}
-	b.put(p, "PORT_QOS_MAP", p.Iface, field, own, "trust")
+	b.bind(p, "PORT_QOS_MAP", "", field, own, "trust")
 }
 
 // priorities puts a list of the lossless priorities, empty when on is false.
 func (b *sonicBuilder) priorities(p *intent.Port, pol *intent.Policy, field string, on bool) {
-	b.put(p, "PORT_QOS_MAP", p.Iface, field, "", "")
+	b.bind(p, "PORT_QOS_MAP", "", field, "", "")
 	for i, q := range pol.Queues {
 		if n := strconv.Itoa(i); on && q.Lossless && b.d.Classes[i] != "" {
-			b.put(p, "PORT_QOS_MAP", p.Iface, field+"["+n+"]", "on", intent.Field("lossless."+n))
+			b.bind(p, "PORT_QOS_MAP", "", field+"["+n+"]", "on", intent.Field("lossless."+n))
 		}
 	}
 }
@@ -179,7 +256,7 @@ func (b *sonicBuilder) scheduler(p *intent.Port, row, class string, tc int, q in
 			b.number(p, "SCHEDULER", name, "weight", int64(q.Weight), 1, 100, weight)
 		}
 	}
-	b.put(p, "QUEUE", row, "scheduler", name, intent.Field("class."+n))
+	b.bind(p, "QUEUE", row, "scheduler", name, intent.Field("class."+n))
 }
 
 // ecn puts the marking ramp of a class. SONiC marks where it would drop, so the WRED thresholds are the ramp; without
@@ -212,7 +289,7 @@ func (b *sonicBuilder) ecn(p *intent.Port, row, class string, tc int, q intent.Q
 		b.number(p, "WRED_PROFILE", name, c+"_max_threshold", int64(q.ECN.Kmax), 0, most, origin("kmax"))
 		b.number(p, "WRED_PROFILE", name, c+"_drop_probability", int64(q.ECN.Pmax/percent), 0, 100, origin("pmax"))
 	}
-	b.put(p, "QUEUE", row, "wred_profile", name, origin("kmin"))
+	b.bind(p, "QUEUE", row, "wred_profile", name, origin("kmin"))
 }
 
 // watchdog puts the rows of p and the polling interval of the device. Times are milliseconds.
@@ -222,7 +299,7 @@ func (b *sonicBuilder) watchdog(p *intent.Port, w intent.Watchdog) {
 	}
 	switch w.Action {
 	case intent.ActionDrop, intent.ActionForward, intent.ActionAlert:
-		b.put(p, "PFC_WD", p.Iface, "action", w.Action.String(), "watchdog.action")
+		b.bind(p, "PFC_WD", "", "action", w.Action.String(), "watchdog.action")
 	default:
 		b.cannot(p, "watchdog.action", "choose drop, forward or alert", "the watchdog's action is %s", w.Action)
 	}
@@ -236,7 +313,7 @@ func (b *sonicBuilder) watchdog(p *intent.Port, w intent.Watchdog) {
 				"%s %dms of the watchdog is below its poll %dms, which SONiC refuses", t.name, t.v, w.Poll)
 		}
 	}
-	b.number(p, "PFC_WD", p.Iface, "detection_time", int64(w.Detect), 100, 5000, "watchdog.detect")
-	b.number(p, "PFC_WD", p.Iface, "restoration_time", int64(w.Restore), 100, 60000, "watchdog.restore")
+	b.bindNumber(p, "PFC_WD", "detection_time", int64(w.Detect), 100, 5000, "watchdog.detect")
+	b.bindNumber(p, "PFC_WD", "restoration_time", int64(w.Restore), 100, 60000, "watchdog.restore")
 	b.number(p, sonicPoll.Scope, sonicPoll.Object, sonicPoll.Field, int64(w.Poll), 100, 1000, "watchdog.poll")
 }
