@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -10,8 +9,8 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// Behaviour is what a device's steps do to some of its ports, in the words of the model. Each value
-// stands once, with all the ports that it moves on. lowersMTU reports whether a port's MTU becomes smaller.
+// Behaviour is all that a device's steps do to some of its ports, in the words of the model. Ports to which the same is
+// done stand together, and each port stands once.
 type Behaviour struct {
 	Ports   []string         `json:"ports"` // the device's interface names, in the order of the model
 	Changes []BehaviourValue `json:"changes"`
@@ -24,23 +23,24 @@ type BehaviourValue struct {
 }
 
 // behaviourOf lifts what the device holds and what it will hold, and says what is different on each modelled port.
-// Changes that no port shows (a shared object that nothing uses any more) are in the steps alone.
+// Changes that no port shows (a shared object that nothing uses any more) are in the steps alone. lowersMTU reports
+// whether a port's MTU becomes smaller.
 func behaviourOf(d *render.Dialect, dev *intent.Device, f render.Facts, live render.Config, cs []render.Change) (out []Behaviour, lowersMTU bool) {
 	was, _ := d.Lift(live, f)
 	will, _ := d.Lift(render.Apply(live, cs), f)
-	g := group{ports: map[BehaviourValue][]string{}}
+	g := collector{at: map[string]int{}}
 	for i := range dev.Ports {
 		p := &dev.Ports[i]
 		a, b := was[p.Iface], will[p.Iface]
 		lowersMTU = lowersMTU || a.Known.Has(intent.AreaMTU) && b.Known.Has(intent.AreaMTU) && b.MTU < a.MTU
 		g.add(dev, p, intent.Differences(&a, &b))
 	}
-	return g.behaviour(), lowersMTU
+	return g.out, lowersMTU
 }
 
 // observedOf is what ports do otherwise than the model asks, in areas that nobody writes.
 func observedOf(dev *intent.Device, lifted map[string]intent.Policy, m Mode) []Behaviour {
-	g := group{ports: map[BehaviourValue][]string{}}
+	g := collector{at: map[string]int{}}
 	for i := range dev.Ports {
 		p := &dev.Ports[i]
 		is, ok := lifted[p.Iface]
@@ -57,38 +57,31 @@ func observedOf(dev *intent.Device, lifted map[string]intent.Policy, m Mode) []B
 		want := dev.PolicyOf(p).Only(open)
 		g.add(dev, p, intent.Differences(&is, &want))
 	}
-	return g.behaviour()
+	return g.out
 }
 
-// group collects values by the ports that they move on.
-type group struct {
-	ports  map[BehaviourValue][]string
-	values []BehaviourValue // in the order of the first port that shows each
+// collector puts ports with the same changes together, in the order of the first of each.
+type collector struct {
+	out []Behaviour
+	at  map[string]int // the text of changes, to their place in out
 }
 
-func (g *group) add(dev *intent.Device, p *intent.Port, ds []intent.Difference) {
+func (g *collector) add(dev *intent.Device, p *intent.Port, ds []intent.Difference) {
+	if len(ds) == 0 {
+		return
+	}
+	b := Behaviour{Ports: []string{p.Iface}}
 	for _, d := range ds {
-		v := BehaviourValue{d, dev.Origins.Get(p.Site, d.Field).At()}
-		if g.ports[v] == nil {
-			g.values = append(g.values, v)
-		}
-		g.ports[v] = append(g.ports[v], p.Iface)
+		b.Changes = append(b.Changes, BehaviourValue{d, dev.Origins.Get(p.Site, d.Field).At()})
 	}
-}
-
-func (g *group) behaviour() []Behaviour {
-	var out []Behaviour
-	at := map[string]int{} // a set of ports, to its place in out
-	for _, v := range g.values {
-		set := strings.Join(g.ports[v], " ")
-		i, ok := at[set]
-		if !ok {
-			i, at[set] = len(out), len(out)
-			out = append(out, Behaviour{Ports: g.ports[v]})
-		}
-		out[i].Changes = append(out[i].Changes, v)
+	key := b.key()
+	i, ok := g.at[key]
+	if !ok {
+		g.at[key] = len(g.out)
+		g.out = append(g.out, b)
+		return
 	}
-	return out
+	g.out[i].Ports = append(g.out[i].Ports, p.Iface)
 }
 
 // outlook is what a device does once its steps are carried out, in all areas, owned or not.

@@ -18,8 +18,9 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// PlanSchema names the format of a plan file. A reader that does not know it refuses the file.
-const PlanSchema = "fabricctl/plan/v1"
+// PlanSchema names the format of a plan file. A reader that does not know it refuses the file. What plan -o json prints
+// is another format, fabricctl/plan/v1, which is for reading.
+const PlanSchema = "fabricctl/plan-file/v1"
 
 // Plan is what Apply will do, and all it needs to know: it is computed by reading devices, written to a file for
 // review, and stands whole at the head of the run's journal. It holds no secrets.
@@ -178,7 +179,11 @@ func Decode(b []byte) (*Plan, error) {
 	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&head); err != nil {
 		return nil, plainJSON(err)
 	}
-	if head.Schema != PlanSchema {
+	switch head.Schema {
+	case PlanSchema:
+	case "fabricctl/plan/v1", "fabricctl/drift/v1":
+		return nil, fmt.Errorf("schema is %q, which -o json prints for reading; plan --out writes a plan file", head.Schema)
+	default:
 		return nil, fmt.Errorf("schema is %q, this version of fabricctl reads %q", head.Schema, PlanSchema)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))

@@ -126,7 +126,8 @@ func TestBadPlanFiles(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"empty":          {"", "is not a plan file: it is empty"},
 		"not json":       {"plan", "it is not JSON from byte 1 on"},
-		"other schema":   {strings.Replace(good, "plan/v1", "plan/v2", 1), `schema is "fabricctl/plan/v2"`},
+		"other schema":   {strings.Replace(good, "plan-file/v1", "plan-file/v2", 1), `schema is "fabricctl/plan-file/v2"`},
+		"for reading":    {`{"schema": "fabricctl/plan/v1"}`, "plan --out writes a plan file"},
 		"no schema":      {"{}", `schema is ""`},
 		"unknown field":  {strings.Replace(good, `"tool"`, `"fool"`, 1), `unknown field "fool"`},
 		"wrong type":     {strings.Replace(good, `"tool": "test"`, `"tool": 7`, 1), `a number cannot stand at "tool"`},
@@ -168,7 +169,7 @@ func tamper(t testing.TB, text string, f func(*Step)) string {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, newFabric(stateDir(f), "s1").plan(f)))
-	f.Add([]byte(`{"schema":"fabricctl/plan/v1","fabric":"x","devices":[{"name":"a","steps":[{}]}]}`))
+	f.Add([]byte(`{"schema":"fabricctl/plan-file/v1","fabric":"x","devices":[{"name":"a","steps":[{}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := Decode(b)
 		if err != nil {

@@ -1,0 +1,118 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// moves are values "label before after", all from one line of the model.
+func moves(values ...string) []BehaviourValue {
+	var out []BehaviourValue
+	for _, v := range values {
+		w := strings.Fields(v)
+		f := intent.Field(w[0])
+		if strings.HasPrefix(w[0], "dscp") {
+			f = "dscp." + f
+		}
+		out = append(out, BehaviourValue{intent.Difference{Field: f, Label: w[0], Before: w[1], After: w[2]}, diag.Pos{File: "f.yaml", Line: 1, Col: 1}})
+	}
+	return out
+}
+
+// groupsText shows groups in short.
+func groupsText(gs []Group) string {
+	var b strings.Builder
+	for i, g := range gs {
+		fmt.Fprintf(&b, "%d: %d ports, %s of %d, like %d, held %v\n", i+1, g.Ports, g.Risk, g.AtRisk, g.Like, g.Held)
+		for _, s := range g.On {
+			fmt.Fprintf(&b, "  %v %v\n", s.Devices, s.Ports)
+		}
+		for _, c := range g.Changes {
+			fmt.Fprintf(&b, "  %s %s>%s\n", c.Label, c.Before, c.After)
+		}
+	}
+	return b.String()
+}
+
+// Groups join what is the same over ports and devices; what is not stands apart, beside what it is like.
+func TestGroups(t *testing.T) {
+	same := moves("kmin 1 2", "kmax 1 2", "pmax 1 2", "mtu 1 2")
+	p := &Plan{Devices: []DevicePlan{
+		{
+			Name: "l1", Behaviour: []Behaviour{
+				{Ports: []string{"p1"}, Changes: moves("kmin 1 3", "kmax 1 2", "pmax 1 2", "mtu 1 2")}, {Ports: []string{"p2", "p3"}, Changes: same},
+			}, Risks: []render.Risk{{Class: render.Flap, Ports: []string{"p2"}, Why: "a"}}, Steps: []Step{{}}, Caps: drivers.Caps{Confirm: true},
+		},
+		{Name: "l2", Behaviour: []Behaviour{{Ports: []string{"p2", "p3"}, Changes: same}}, Blocked: true, Risks: []render.Risk{
+			{Class: render.Refused, Ports: []string{"p2"}, Why: "b"}, {Class: render.Flap, Ports: []string{"p3"}, Why: "a"},
+		}},
+		{
+			Name: "l3", Behaviour: []Behaviour{
+				{Ports: []string{"p1"}, Changes: moves("kmin 1 2", "kmax 1 2", "pmax 1 2")},
+				{Ports: []string{"p2"}, Changes: moves("dscp1 1 2", "kmin 1 2", "kmax 1 2", "pmax 1 2", "mtu 1 2")},
+			}, Risks: []render.Risk{{Class: render.Reboot, Why: "c"}}, Steps: []Step{{}}, Facts: render.Facts{Notes: []string{"n"}},
+		},
+		{Name: "l4", Observed: []Behaviour{{Ports: []string{"p9"}, Changes: same}}, Facts: render.Facts{Notes: []string{"n"}}},
+	}}
+	want := `1: 4 ports, refused of 1, like 0, held [l2]
+  [l1 l2] [p2 p3]
+  kmin 1>2
+  kmax 1>2
+  pmax 1>2
+  mtu 1>2
+2: 1 ports, hitless of 1, like 1, held []
+  [l1] [p1]
+  kmin 1>3
+  kmax 1>2
+  pmax 1>2
+  mtu 1>2
+3: 1 ports, reboot of 1, like 1, held []
+  [l3] [p1]
+  kmin 1>2
+  kmax 1>2
+  pmax 1>2
+4: 1 ports, reboot of 1, like 0, held []
+  [l3] [p2]
+  dscp1 1>2
+  kmin 1>2
+  kmax 1>2
+  pmax 1>2
+  mtu 1>2
+`
+	if d := cmp.Diff(want, groupsText(Groups(p))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := groupsText(ObservedGroups(p)); !strings.HasPrefix(got, "1: 1 ports, hitless of 1, like 0, held []\n  [l4] [p9]\n") {
+		t.Error(got)
+	}
+	but := Compare(same, moves("kmin 1 3", "pmax 1 2", "mtu 1 2"))
+	if len(but) != 2 || but[0].After != "3" || but[1].Label != "kmax" || but[1].Before+but[1].After != "" {
+		t.Errorf("%v", but)
+	}
+	wantRisks := []RiskRow{
+		{render.Refused, "b", []Set{{[]string{"l2"}, []string{"p2"}}}, 1},
+		{render.Reboot, "c", []Set{{[]string{"l3"}, nil}}, 0},
+		{render.Flap, "a", []Set{{[]string{"l1"}, []string{"p2"}}}, 1}, // nothing is written to l2, so nothing flaps there
+	}
+	if d := cmp.Diff(wantRisks, Risks(p)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	wantNotes := []Note{
+		{"the device takes the change back by itself unless it is confirmed", []string{"l1"}},
+		{"the device cannot take it back by itself: the undo is in fabricctl's journal", []string{"l3"}},
+	}
+	if d := cmp.Diff(wantNotes, Notes(p, false)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if all := Notes(p, true); len(all) != 3 || len(all[2].Devices) != 2 {
+		t.Errorf("%v", all)
+	}
+}
