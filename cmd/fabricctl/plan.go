@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,18 @@ type planFlags struct {
 	details bool
 }
 
+// planView is how a plan is shown.
+type planView struct {
+	verb     string // plan or drift
+	details  bool   // list every setting
+	detailed bool   // exit 2 when there are changes
+	maxBytes int    // of markdown
+}
+
+func (v *planView) register(c *cobra.Command) {
+	c.Flags().IntVar(&v.maxBytes, "max-bytes", defaultComment, "with -o markdown: the most that is written; what finds no room is counted")
+}
+
 func (o *planFlags) register(c *cobra.Command) {
 	c.Flags().StringSliceVar(&o.devices, "device", nil, "only these devices; the plan is then a partial one")
 	c.Flags().BoolVar(&o.adopt, "adopt", false, "let live objects that only modelled ports use stand for ours (give it each time, or set manage.adopt)")
@@ -26,46 +39,99 @@ func (o *planFlags) register(c *cobra.Command) {
 
 func (a *app) newPlan() *cobra.Command {
 	var o planFlags
+	v := planView{verb: "plan"}
 	var out string
-	var detailed bool
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Compare the model with what the devices hold, and show what apply would do",
 		Long: `Read every device, keep what the model owns, and show the difference: what changes in behaviour with the model line
-that asks for it, how many settings that is, and what it does to traffic. Nothing is written to any device.
+that asks for it, once for all the ports and devices that share it, and what it does to traffic. Nothing is written to
+any device.
+
+-o markdown is for a pull request, -o json (fabricctl/plan/v1) for programs; apply takes the file of --out.
 
 Exit 0 when the plan was made, 1 when a device could not be read, 4 when a device must not be written although it
 would have to change, and with --detailed-exitcode 2 when there are changes.`,
-		Example: "  fabricctl plan -f fabric.yaml -f inventory.yaml\n  fabricctl plan -f pod1/ --out plan.json --detailed-exitcode",
-		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, out, detailed) },
+		Example: "  fabricctl plan -f fabric.yaml -f inventory.yaml\n  fabricctl plan -f pod1/ --out plan.json --detailed-exitcode\n" +
+			"  fabricctl plan show plan.json -o markdown > comment.md",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, out, v) },
 	}
 	o.register(c)
+	v.register(c)
 	c.Flags().StringVar(&out, "out", "", "write the plan to this file, for apply")
-	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit 2 when there are changes")
+	c.Flags().BoolVar(&v.detailed, "detailed-exitcode", false, "exit 2 when there are changes")
+	c.AddCommand(a.newPlanShow())
+	return c
+}
+
+func (a *app) newPlanShow() *cobra.Command {
+	v := planView{verb: "plan"}
+	c := &cobra.Command{
+		Use:   "show PLAN",
+		Short: "Show a plan file that plan --out wrote",
+		Long: `Print a saved plan as plan printed it. No model is read and no device is contacted: what the devices hold by now, apply
+finds out. The exit codes are those of plan.`,
+		Example: "  fabricctl plan show plan.json\n  fabricctl plan show plan.json --detailed-exitcode -o markdown > comment.md",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("plan show wants one plan file")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if _, err := a.wants("text", "json", "markdown"); err != nil {
+				return err
+			}
+			if err := v.check(); err != nil {
+				return err
+			}
+			p, err := rollout.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(p, v)
+		},
+	}
+	c.Flags().BoolVar(&v.details, "details", false, "list every setting, not only what changes in behaviour")
+	v.register(c)
+	c.Flags().BoolVar(&v.detailed, "detailed-exitcode", false, "exit 2 when there are changes")
 	return c
 }
 
 func (a *app) newDrift() *cobra.Command {
 	var o planFlags
+	v := planView{verb: "drift", detailed: true}
 	c := &cobra.Command{
 		Use:   "drift",
 		Short: "Exit 2 when a device no longer holds what the model owns",
 		Long: `Read every device and compare what the model owns with it, as plan does. Exit 0 when nothing differs, 2 when
-something does, 1 when a device could not be read, 4 when one must not be written. Nothing is written.`,
+something does, 1 when a device could not be read, 4 when one must not be written. Nothing is written. The same state
+gives the same bytes, also with -o json (fabricctl/drift/v1) and -o markdown.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, "", true) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, "", v) },
 	}
 	o.register(c)
+	v.register(c)
 	return c
 }
 
+// check refuses a limit that has no room for the heading and the numbers.
+func (v planView) check() error {
+	if v.maxBytes < smallestComment {
+		return usage("--max-bytes %d: want at least %d", v.maxBytes, smallestComment)
+	}
+	return nil
+}
+
 // runPlan plans the model, leaves the plan in the file out unless it is "", and shows it.
-func (a *app) runPlan(ctx context.Context, o planFlags, out string, detailed bool) error {
+func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) error {
 	ctx, cancel := a.limit(ctx)
 	defer cancel()
-	json, err := a.wants("text", "json")
-	if err != nil {
+	if _, err := a.wants("text", "json", "markdown"); err != nil {
+		return err
+	}
+	if err := v.check(); err != nil {
 		return err
 	}
 	p, err := a.plan(ctx, o)
@@ -77,16 +143,20 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, detailed boo
 			return err
 		}
 	}
-	return a.show(p, json, o.details, detailed)
+	v.details = o.details
+	return a.show(p, v)
 }
 
-// show prints a plan and ends with its exit code: the worst thing first.
-func (a *app) show(p *rollout.Plan, json, details, detailed bool) error {
+// show prints a plan in the format of -o, and ends with its exit code: the worst thing first.
+func (a *app) show(p *rollout.Plan, v planView) error {
 	var err error
-	if json {
-		err = a.printJSON(p)
-	} else {
-		err = a.printPlan(a.sys.out, p, details)
+	switch a.output {
+	case "json":
+		err = a.printJSON(viewJSON(p, v.verb))
+	case "markdown":
+		_, err = io.WriteString(a.sys.out, planMarkdown(p, v.verb, v.maxBytes))
+	default:
+		err = a.printPlan(a.sys.out, p, v.details)
 	}
 	switch {
 	case err != nil:
@@ -95,7 +165,7 @@ func (a *app) show(p *rollout.Plan, json, details, detailed bool) error {
 		return done(exitError)
 	case p.Refused():
 		return done(exitRefused)
-	case detailed && p.Changes():
+	case v.detailed && p.Changes():
 		return done(exitChanges)
 	}
 	return nil

@@ -5,181 +5,92 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
-	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// printPlan writes a plan for people. Devices whose text is the same but for the name are shown once.
+// columns is how wide lines of prose become.
+const columns = 100
+
+// printPlan writes a plan for people: the devices, what changes on which ports, what that does to traffic, and a
+// summary. What is the same for several devices or ports is said once.
 func (a *app) printPlan(w io.Writer, p *rollout.Plan, details bool) error {
-	type same struct {
-		text  string // of one of them, whole
-		names []string
+	var b strings.Builder
+	printDevices(&b, p, details)
+	printGroups(&b, "", rollout.Groups(p))
+	if gs := rollout.ObservedGroups(p); len(gs) > 0 {
+		b.WriteString("observed, never written:\n")
+		printGroups(&b, "  ", gs)
 	}
-	var order []string
-	groups := map[string]*same{}
+	printRisks(&b, rollout.Risks(p))
+	for _, n := range rollout.Notes(p, details) {
+		hang(&b, nameList(n.Devices)+": ", n.Text)
+	}
+	printFindings(&b, p.Finds)
+	for _, s := range summarise(p).sentences() {
+		if s.style == plain {
+			b.WriteString(s.text + "\n")
+		} else {
+			b.WriteString(paint(s.style, s.text) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// deviceSet is devices of which the same is to be said.
+type deviceSet struct {
+	names          []string
+	platform, text string
+}
+
+// sameDevices puts devices together whose text is the same but for the name.
+func sameDevices(p *rollout.Plan, text func(rollout.DevicePlan) string) []*deviceSet {
+	var sets []*deviceSet
+	at := map[string]*deviceSet{}
 	for _, d := range p.Devices {
-		text := deviceText(d, details)
-		key := text
+		t := text(d)
+		key := d.Platform + ": " + t
 		if d.Error != "" {
-			key = addressRE.ReplaceAllString(text, "")
+			key = addressRE.ReplaceAllString(key, "")
 		}
-		if groups[key] == nil {
-			order = append(order, key)
-			groups[key] = &same{text: text}
+		if at[key] == nil {
+			at[key] = &deviceSet{platform: d.Platform, text: t}
+			sets = append(sets, at[key])
+		} else {
+			at[key].text = strings.TrimPrefix(key, d.Platform+": ")
 		}
-		groups[key].names = append(groups[key].names, d.Name)
+		at[key].names = append(at[key].names, d.Name)
 	}
-	for _, key := range order {
-		g := groups[key]
-		if len(g.names) == 1 {
-			key = g.text
-		}
-		n := ""
-		if len(g.names) > most {
-			n = count(len(g.names), "device") + ", "
-		}
-		fmt.Fprintf(w, "%s (%s%s\n", paint(bold, nameList(g.names)), n, key)
-	}
-	printFindings(w, p.Finds)
-	return printSummary(w, p)
+	return sets
 }
 
 // addressRE is the address in an error, which differs between devices that fail in the same way.
 var addressRE = regexp.MustCompile(` (\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%]+\]|[-.\w]*\w):\d+\b`)
 
-// printSummary ends a plan: what changes, what apply will ask for, and what is not part of it.
-func printSummary(w io.Writer, p *rollout.Plan) error {
-	var ops rollout.Ops // of what will be written
-	failed, refused := 0, 0
-	for _, d := range p.Devices {
-		switch {
-		case d.Error != "":
-			failed++
-		case d.Blocked:
-			refused++
-		default:
-			ops.Add, ops.Set, ops.Remove = ops.Add+d.Ops.Add, ops.Set+d.Ops.Set, ops.Remove+d.Ops.Remove
-		}
+func printDevices(b *strings.Builder, p *rollout.Plan, details bool) {
+	for _, s := range sameDevices(p, func(d rollout.DevicePlan) string { return deviceText(d, details) }) {
+		b.WriteString(counted(s.names, "device", s.platform) + ": " + s.text + "\n")
 	}
-	var err error
-	line := func(format string, args ...any) {
-		_, e := fmt.Fprintf(w, format+"\n", args...)
-		err = cmp.Or(err, e)
-	}
-	switch {
-	case ops.Total() > 0:
-		line("plan: %s (%d to add, %d to set, %d to remove) on %s",
-			count(ops.Total(), "setting"), ops.Add, ops.Set, ops.Remove, count(changing(p), "device"))
-	case failed+refused == len(p.Devices):
-	case failed > 0 || refused > 0:
-		line("plan: no changes on the other devices")
-	case !slices.ContainsFunc(p.Devices, func(d rollout.DevicePlan) bool { return d.Mode == rollout.Write }):
-		line("no changes: the model owns nothing on these devices")
-	default:
-		line("%s", paint(green, "no changes: the devices hold what the model owns"))
-	}
-	if ports, devices := disruptive(p); devices > 0 {
-		line("apply needs --allow-disruptive: %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
-	}
-	if untried := unverified(p); len(untried) > 0 {
-		line("apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(untried, ", "))
-	}
-	if values, devices := observed(p); values > 0 {
-		verb := "differ"
-		if values == 1 {
-			verb = "differs"
-		}
-		line("observed: %s %s on %s", count(values, "value"), verb, count(devices, "device"))
-	}
-	if refused > 0 {
-		line("%s", paint(red, "refused: "+count(refused, "device")+" must not be written, as said above"))
-	}
-	if failed > 0 {
-		line("%s", paint(red, count(failed, "device")+" could not be read"))
-	}
-	return err
 }
 
-// disruptive counts the ports that would flap, or worse, and their devices.
-func disruptive(p *rollout.Plan) (ports, devices int) {
-	for _, d := range p.Devices {
-		if class, n := d.Worst(); len(d.Steps) > 0 && class > render.Hitless && class < render.Refused {
-			ports, devices = ports+n, devices+1
-		}
-	}
-	return ports, devices
-}
-
-// unverified are the platforms to be written that nobody has tried on a real device.
-func unverified(p *rollout.Plan) []string {
-	var names []string
-	for _, d := range p.Devices {
-		if len(d.Steps) > 0 && !d.Verified && !p.Lab && !slices.Contains(names, d.Platform) {
-			names = append(names, d.Platform)
-		}
-	}
-	return names
-}
-
-// observed counts the values on ports that differ from the model and that nobody writes, and their devices.
-func observed(p *rollout.Plan) (values, devices int) {
-	for _, d := range p.Devices {
-		if len(d.Observed) > 0 {
-			devices++
-		}
-		for _, c := range d.Observed {
-			values += len(c.Changes) * max(1, len(c.Ports))
-		}
-	}
-	return values, devices
-}
-
-func changing(p *rollout.Plan) int {
-	n := 0
-	for _, d := range p.Devices {
-		if len(d.Steps) > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// deviceText is what a plan says about one device, from its platform on.
+// deviceText is what a plan says about one device, from what it does with it on.
 func deviceText(d rollout.DevicePlan, details bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
-	behaviour := func(cs []rollout.Behaviour, indent string) {
-		for _, c := range cs {
-			line("%s%s", indent, portList(c.Ports))
-			for _, v := range c.Changes {
-				line("  %s%s", indent, strings.TrimRight(pad(v.Label, 30-len(indent))+pad(v.Before+" → "+v.After, 30)+v.From.String(), " "))
-			}
+	word := deviceWord(d)
+	if d.Error != "" || d.Blocked {
+		first, rest, _ := strings.Cut(word, ": ")
+		word = paint(red, first)
+		if rest != "" {
+			word += ": " + rest
 		}
 	}
-	b.WriteString(d.Platform + ")")
-	switch {
-	case d.Error != "":
-		b.WriteString(": " + paint(red, "failed: ") + oneLine(nameless(d.Error, d.Name)))
-	case d.Blocked:
-		b.WriteString(": " + paint(red, "refused, nothing will be written"))
-	case d.Mode != rollout.Write:
-		b.WriteString(": " + string(d.Mode))
-		if d.Reason != "" {
-			b.WriteString(", " + d.Reason)
-		}
-	case d.Ops.Total() == 0:
-		b.WriteString(": no changes")
-	default:
-		fmt.Fprintf(&b, ": %s in %s", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
-	}
-	behaviour(d.Behaviour, "")
+	b.WriteString(word)
 	if details {
 		for _, s := range d.Steps {
 			line("step: %s", s.Why)
@@ -191,49 +102,155 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 	for ours, live := range sorted(d.Adopted) {
 		line("adopts %s %s (for %s)", ours.Scope, live, ours.Object)
 	}
-	for _, r := range d.Risks {
-		st := yellow
-		if r.Class == render.Refused {
-			st = red
-		}
-		ports := ""
-		if len(r.Ports) > 0 {
-			ports = " " + portList(r.Ports)
-		}
-		line("%s%s: %s", paint(st, r.Class.String()), ports, r.Why)
-	}
-	if len(d.Steps) > 0 {
-		switch {
-		case d.Caps.Confirm:
-			line("the device takes the change back by itself unless it is confirmed")
-		case d.Caps.PersistsOnCommit:
-			line("saved at once, and the device cannot take it back by itself: the undo is in fabricctl's journal")
-		default:
-			line("the device cannot take it back by itself: the undo is in fabricctl's journal")
-		}
-	}
-	if details || d.Ops.Total() > 0 {
-		for _, n := range d.Facts.Notes {
-			line("note: %s", n)
-		}
-	}
-	if len(d.Observed) > 0 {
-		line("observed, never written:")
-		behaviour(d.Observed, "  ")
-	}
-	for _, f := range d.Findings {
-		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked) && f.Rule != "lift" { // what something changes for, not how it was read
-			line("%s", strings.ReplaceAll(findingText(f, d.Name), "\n", "\n  "))
-		}
+	for _, f := range told(d, details) {
+		line("%s", strings.ReplaceAll(f.String(), "\n", "\n  "))
 	}
 	return b.String()
 }
 
-// findingText is f without the device's name in front, which stands above it already.
-func findingText(f diag.Finding, device string) string {
-	f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, device), ":")
-	f.Msg = strings.TrimPrefix(f.Msg, device+" ")
-	return f.String()
+// deviceWord is what a plan does with a device.
+func deviceWord(d rollout.DevicePlan) string {
+	switch {
+	case d.Error != "":
+		return "failed: " + oneLine(nameless(d.Error, d.Name))
+	case d.Blocked:
+		return "refused, nothing will be written"
+	case d.Mode != rollout.Write && d.Reason != "":
+		return string(d.Mode) + ", " + d.Reason
+	case d.Mode != rollout.Write:
+		return string(d.Mode)
+	case d.Ops.Total() == 0:
+		return "no changes"
+	case len(d.Behaviour) == 0:
+		return fmt.Sprintf("%s in %s, which no port shows; --details lists them", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
+	}
+	return fmt.Sprintf("%s in %s", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
+}
+
+// told are the findings about a device that a reader should see, without its name in front, which stands above them.
+// How the device was read is only told with details.
+func told(d rollout.DevicePlan, details bool) diag.List {
+	var l diag.List
+	for _, f := range d.Findings {
+		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked) && f.Rule != "lift" {
+			f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":")
+			f.Msg = strings.TrimPrefix(f.Msg, d.Name+" ")
+			l = append(l, f)
+		}
+	}
+	return l
+}
+
+// printGroups writes groups with their numbers, places and values.
+func printGroups(b *strings.Builder, indent string, gs []rollout.Group) {
+	for i, g := range gs {
+		title := groupTitle(g)
+		if indent != "" {
+			title = places(g)
+		}
+		fmt.Fprintf(b, "%s%s %s\n", indent, paint(bold, fmt.Sprintf("%d.", i+1)), title)
+		for _, l := range onLines(g.On) {
+			hang(b, indent+"   on ", l)
+		}
+		if len(g.Held) > 0 {
+			hang(b, indent+"   "+paint(red, "not written: "), nameList(g.Held))
+		}
+		values, base := g.Changes, []rollout.BehaviourValue(nil)
+		if g.Like > 0 {
+			base = gs[g.Like-1].Changes
+			values = rollout.Compare(base, g.Changes)
+			fmt.Fprintf(b, "%s   as %d, but\n", indent, g.Like)
+		}
+		for _, v := range values {
+			move := v.Before + " → " + v.After
+			if v.Before == "" && v.After == "" {
+				move, v.From = "no change here", diag.Pos{}
+			}
+			b.WriteString(indent + "     " + strings.TrimRight(pad(v.Label, 29)+pad(move, 30)+v.From.String(), " ") + "\n")
+		}
+	}
+}
+
+// groupTitle says how many ports a group has, and what happens to them.
+func groupTitle(g rollout.Group) string {
+	risk := riskWords(g)
+	if g.Risk > render.Hitless {
+		risk = paint(yellow, risk)
+	}
+	return places(g) + ", " + risk
+}
+
+func places(g rollout.Group) string {
+	return count(g.Ports, "port") + " on " + count(len(g.Devices()), "device")
+}
+
+// onLines are places, one line for devices with the same ports. Of very many the rest is counted.
+func onLines(on []rollout.Set) []string {
+	var lines []string
+	for i, s := range on {
+		if i == most {
+			g := rollout.Group{On: on[i:]}
+			return append(lines, fmt.Sprintf("%s more; -o json lists them", count(len(g.Devices()), "device")))
+		}
+		l := nameList(s.Devices)
+		if len(s.Ports) > 0 {
+			l += ": " + portList(s.Ports)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// printRisks writes the table of what the plan does to traffic.
+func printRisks(b *strings.Builder, rows []rollout.RiskRow) {
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString(pad("risk", 9) + pad("devices", 9) + pad("ports", 7) + "why\n")
+	for _, r := range rows {
+		st := yellow
+		switch r.Class {
+		case render.Refused:
+			st = red
+		case render.Hitless:
+			st = plain
+		}
+		head := paint(st, r.Class.String()) + strings.Repeat(" ", 9-len(r.Class.String())) +
+			pad(fmt.Sprint(len(r.Devices())), 9) + pad(fmt.Sprint(r.Ports), 7)
+		hang(b, head, r.Why)
+		for _, l := range onLines(r.On) {
+			hang(b, strings.Repeat(" ", 25)+"on ", l)
+		}
+	}
+}
+
+// hang writes text after head, and goes on below the text where the line would become too long. Words are not cut.
+func hang(b *strings.Builder, head, text string) {
+	width := shownWidth(head)
+	indent := min(width, columns/2)
+	b.WriteString(head)
+	at := width
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > columns:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	b.WriteByte('\n')
+}
+
+// shownWidth is the number of characters of s without paint's marks.
+func shownWidth(s string) int {
+	n := utf8.RuneCountInString(s)
+	return n - 2*strings.Count(s, string([]byte{mark}))
 }
 
 // pad fills s with spaces up to a width in characters, and by one at least.
@@ -246,46 +263,6 @@ func from(p diag.Pos) string {
 		return ""
 	}
 	return "   " + p.String()
-}
-
-// portList names up to six ports in their natural order, and counts the others.
-func portList(ports []string) string {
-	if len(ports) == 0 {
-		return "device"
-	}
-	s := shortList(ports)
-	if len(ports) > most {
-		s += " (" + count(len(ports), "port") + ")"
-	}
-	return s
-}
-
-// most is how many names are written out.
-const most = 6
-
-// shortList is names in their natural order; of many only the first and the last.
-func shortList(names []string) string {
-	names = slices.SortedFunc(slices.Values(names), intent.CompareNames)
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s, … %s", strings.Join(names[:most-1], ", "), names[len(names)-1])
-}
-
-// nameList is shortList for devices. Many that are numbered without a gap are written as first-last.
-func nameList(names []string) string {
-	if len(names) <= most {
-		return shortList(names)
-	}
-	names = slices.SortedFunc(slices.Values(names), intent.CompareNames)
-	stem := strings.TrimRight(names[0], "0123456789")
-	first, err := strconv.Atoi(names[0][len(stem):])
-	for i, n := range names {
-		if err != nil || n != stem+strconv.Itoa(first+i) {
-			return shortList(names)
-		}
-	}
-	return names[0] + "-" + names[len(names)-1]
 }
 
 // nameless is an error without the device's name, which stands before it already.

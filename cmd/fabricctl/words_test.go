@@ -36,13 +36,18 @@ func TestLists(t *testing.T) {
 		want string
 	}{
 		{"few ports", portList([]string{"Ethernet16", "Ethernet8"}), "Ethernet8, Ethernet16"},
-		{"many ports", portList(numbered("Ethernet", 1, 12)), "Ethernet1, Ethernet2, Ethernet3, Ethernet4, Ethernet5, … Ethernet12 (12 ports)"},
+		{"many ports", portList(numbered("Ethernet", 1, 12)), "Ethernet1-Ethernet12 (12 ports)"},
+		{"every eighth", portList([]string{"Ethernet0", "Ethernet24", "Ethernet32", "Ethernet40", "Ethernet16"}), "Ethernet0, Ethernet16-Ethernet40 by 8"},
+		{"the number in the middle", portList([]string{"Ethernet1/1", "Ethernet3/1", "Ethernet2/1", "Ethernet4/2"}), "Ethernet1/1-Ethernet3/1, Ethernet4/2"},
 		{"no port", portList(nil), "device"},
 		{"few devices", nameList([]string{"leaf10", "leaf2"}), "leaf2, leaf10"},
-		{"a run of devices", nameList(numbered("host", 3, 40)), "host3-host40"},
-		{"a gap", nameList(append(numbered("host", 1, 8), "host10")), "host1, host2, host3, host4, host5, … host10"},
-		{"two kinds", nameList(append(numbered("host", 1, 8), "leaf1")), "host1, host2, host3, host4, host5, … leaf1"},
-		{"zeros in front", nameList([]string{"l01", "l02", "l03", "l04", "l05", "l06", "l07"}), "l01, l02, l03, l04, l05, … l07"},
+		{"a run of devices", nameList(numbered("host", 3, 40)), "host3-host40 (38 devices)"},
+		{"a gap", nameList(append(numbered("host", 1, 8), "host10")), "host1-host8, host10 (9 devices)"},
+		{"two kinds", nameList(append(numbered("host", 1, 8), "leaf1")), "host1-host8, leaf1 (9 devices)"},
+		{"zeros in front", nameList([]string{"l01", "l02", "l03"}), "l01, l02, l03"},
+		{"no numbers", nameList([]string{"c", "a", "b"}), "a, b, c"},
+		{"a platform", counted([]string{"leaf1"}, "device", "eos/7060x6"), "leaf1 (eos/7060x6)"},
+		{"very many", spans([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n1", "n2", "n3"}), "a, b, c, d, e, f, g, h, i, j, k, l, … and 4 more"},
 	} {
 		if d := cmp.Diff(x.want, x.got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", x.name, d)
@@ -86,7 +91,7 @@ func TestFailuresGroup(t *testing.T) {
 	r := b.must(t, exitError, "drift")
 	want := `host1 (linux/generic): failed: open: ssh ADDRESS: connection refused
 leaf1 (eos/7060x6): failed: open: ssh ADDRESS: connection refused
-spine1, spine2, spine3 (sonic/sn5600): failed: open: gnmi dial: connection refused
+spine1-spine3 (sonic/sn5600): failed: open: gnmi dial: connection refused
 5 devices could not be read
 `
 	if d := cmp.Diff(want, regexp.MustCompile(`127.0.0.1:\d+`).ReplaceAllString(r.out, "ADDRESS")); d != "" {
@@ -99,8 +104,8 @@ func TestObserved(t *testing.T) {
 	b := newBench(t, strings.Replace(trio, "manage: {switches: own, hosts: own}", "manage: {switches: {mtu: own}}", 1))
 	r := b.must(t, exitOK, "plan", "--device", "spine1")
 	for _, want := range []string{
-		`(?m)^  Ethernet0\n    mtu +9100B → 9214B `,
-		`(?m)^  observed, never written:\n    Ethernet0\n      trust +none → dscp`,
+		`(?m)^1. 1 port on 1 device, hitless\n   on spine1: Ethernet0\n     mtu +9100B → 9214B `,
+		`(?m)^observed, never written:\n  1. 1 port on 1 device\n     on spine1: Ethernet0\n       trust +none → dscp`,
 		`(?m)^plan: 1 setting `,
 		`(?m)^observed: \d+ values differ on 1 device$`,
 	} {

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// planSummary is a plan in numbers: what changes, what apply will ask for, and what is not part of it.
+type planSummary struct {
+	Devices         int         `json:"devices"`
+	Changing        int         `json:"changing"`             // devices that are written to
+	Settings        rollout.Ops `json:"settings"`             // of what will be written
+	Refused         int         `json:"refused"`              // devices that must not be written
+	Unread          int         `json:"unread"`               // devices that could not be read
+	Disruptive      portCount   `json:"disruptive"`           // flap, or worse: apply needs --allow-disruptive
+	Unverified      []string    `json:"unverified,omitempty"` // platforms for which apply needs --accept-unverified
+	ObservedValues  int         `json:"observed_values"`      // that differ and that nobody writes
+	ObservedDevices int         `json:"observed_devices"`
+	owning          int         // devices that the model owns something on
+}
+
+type portCount struct {
+	Ports   int `json:"ports"`
+	Devices int `json:"devices"`
+}
+
+func summarise(p *rollout.Plan) planSummary {
+	s := planSummary{Devices: len(p.Devices), Changing: changing(p), Unverified: unverified(p)}
+	for _, d := range p.Devices {
+		if d.Mode == rollout.Write {
+			s.owning++
+		}
+		switch {
+		case d.Error != "":
+			s.Unread++
+		case d.Blocked:
+			s.Refused++
+		default:
+			s.Settings.Add += d.Ops.Add
+			s.Settings.Set += d.Ops.Set
+			s.Settings.Remove += d.Ops.Remove
+		}
+	}
+	s.Disruptive.Ports, s.Disruptive.Devices = disruptive(p)
+	s.ObservedValues, s.ObservedDevices = observed(p)
+	return s
+}
+
+// sentence is one line of a summary.
+type sentence struct {
+	style style
+	text  string
+}
+
+// sentences are the summary in words: what changes first, what went wrong last.
+func (s planSummary) sentences() []sentence {
+	var out []sentence
+	say := func(st style, format string, args ...any) {
+		out = append(out, sentence{st, fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case s.Settings.Total() > 0:
+		say(plain, "plan: %s (%d to add, %d to set, %d to remove) on %s",
+			count(s.Settings.Total(), "setting"), s.Settings.Add, s.Settings.Set, s.Settings.Remove, count(s.Changing, "device"))
+	case s.Unread+s.Refused == s.Devices:
+	case s.Unread > 0 || s.Refused > 0:
+		say(plain, "plan: no changes on the other devices")
+	case s.owning == 0:
+		say(plain, "no changes: the model owns nothing on these devices")
+	default:
+		say(green, "no changes: the devices hold what the model owns")
+	}
+	if n := s.Disruptive; n.Devices > 0 {
+		say(plain, "apply needs --allow-disruptive: %s on %s flap, or worse", count(n.Ports, "port"), count(n.Devices, "device"))
+	}
+	if len(s.Unverified) > 0 {
+		say(plain, "apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(s.Unverified, ", "))
+	}
+	if s.ObservedValues > 0 {
+		verb := "differ"
+		if s.ObservedValues == 1 {
+			verb = "differs"
+		}
+		say(plain, "observed: %s %s on %s", count(s.ObservedValues, "value"), verb, count(s.ObservedDevices, "device"))
+	}
+	if s.Refused > 0 {
+		say(red, "refused: %s must not be written, as said above", count(s.Refused, "device"))
+	}
+	if s.Unread > 0 {
+		say(red, "%s could not be read", count(s.Unread, "device"))
+	}
+	return out
+}
+
+// disruptive counts the ports that would flap, or worse, and their devices.
+func disruptive(p *rollout.Plan) (ports, devices int) {
+	for _, d := range p.Devices {
+		if class, n := d.Worst(); len(d.Steps) > 0 && class > render.Hitless && class < render.Refused {
+			ports, devices = ports+n, devices+1
+		}
+	}
+	return ports, devices
+}
+
+// unverified are the platforms to be written that nobody has tried on a real device.
+func unverified(p *rollout.Plan) []string {
+	var names []string
+	for _, d := range p.Devices {
+		if len(d.Steps) > 0 && !d.Verified && !p.Lab && !slices.Contains(names, d.Platform) {
+			names = append(names, d.Platform)
+		}
+	}
+	return names
+}
+
+// observed counts the values on ports that differ from the model and that nobody writes, and their devices.
+func observed(p *rollout.Plan) (values, devices int) {
+	for _, d := range p.Devices {
+		if len(d.Observed) > 0 {
+			devices++
+		}
+		for _, c := range d.Observed {
+			values += len(c.Changes) * max(1, len(c.Ports))
+		}
+	}
+	return values, devices
+}
+
+// changing counts the devices that are written to.
+func changing(p *rollout.Plan) int {
+	n := 0
+	for _, d := range p.Devices {
+		if len(d.Steps) > 0 {
+			n++
+		}
+	}
+	return n
+}
