@@ -31,6 +31,7 @@ type target struct {
 // targets are the devices of one call, with the model where there is one.
 type targets struct {
 	app   *app
+	login loginFlags
 	model loaded // its net is nil without a Fabric
 	list  []target
 }
@@ -103,7 +104,7 @@ func flagOrigin(flag string) *model.Origin {
 // Fabric document will do, and none at all where every device is given by its address. Findings of severity error
 // among the layers' own end the call, as elsewhere.
 func (a *app) targets(o loginFlags, args []string) (targets, error) {
-	ts := targets{app: a}
+	ts := targets{app: a, login: o}
 	if err := o.check(); err != nil {
 		return ts, err
 	}
@@ -121,7 +122,6 @@ func (a *app) targets(o loginFlags, args []string) (targets, error) {
 			return ts, usage("%s is named twice", t.Name)
 		}
 		seen[t.Name] = true
-		t.Endpoint = o.over(t.Endpoint)
 		ts.list = append(ts.list, t)
 	}
 	return ts, nil
@@ -170,12 +170,12 @@ func (ts targets) find(arg string) (target, error) {
 		p := model.Value[int]{V: port, Set: true, From: flagOrigin("argument")}
 		e.GNMI.Port, e.SSH.Port = p, p
 	}
-	return target{Name: arg, OS: os, Endpoint: e}, nil
+	return target{Name: arg, OS: os, Endpoint: ts.login.over(e)}, nil
 }
 
 // named is a device of the layers.
 func (ts targets) named(name string, e *model.Endpoint) (target, error) {
-	t := target{Name: name, Platform: e.Platform.V, Endpoint: e}
+	t := target{Name: name, Platform: e.Platform.V, Endpoint: ts.login.over(e)}
 	if ts.model.net != nil {
 		t.Device = ts.model.net.Device(name)
 	}

@@ -111,23 +111,7 @@ func sameDevice(plan, now render.Facts) error {
 // identify compares a device with the inventory: the serial number where both give one, the hostname (up to the first
 // dot) where the inventory gives one. When neither can be compared, the device must call itself by its name in the model.
 func identify(d *intent.Device, f render.Facts) error {
-	same := func(a, b string) bool {
-		a, _, _ = strings.Cut(a, ".")
-		b, _, _ = strings.Cut(b, ".")
-		return strings.EqualFold(a, b)
-	}
-	serial := d.Serial != "" && f.Serial != ""
-	switch {
-	case serial && f.Serial != d.Serial:
-		return fmt.Errorf("%w: %s has serial number %q and hostname %q, the inventory says serial number %q",
-			drivers.ErrIdentity, d.Name, f.Serial, f.Hostname, d.Serial)
-	case d.Hostname != "" && f.Hostname != "" && !same(f.Hostname, d.Hostname):
-		return fmt.Errorf("%w: %s has hostname %q, the inventory says %q", drivers.ErrIdentity, d.Name, f.Hostname, d.Hostname)
-	case serial || d.Hostname != "" || f.Hostname == "" || same(f.Hostname, d.Name):
-		return nil
-	}
-	return fmt.Errorf("%w: %s has hostname %q; if it is the right one all the same, give hostname: %s in the inventory",
-		drivers.ErrIdentity, d.Name, f.Hostname, f.Hostname)
+	return drivers.Identity{Name: d.Name, Serial: d.Serial, Hostname: d.Hostname}.Is(f)
 }
 
 // owners refuses a device that somebody else configures.

@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/check"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+func (a *app) newCheck() *cobra.Command {
+	var o loginFlags
+	c := &cobra.Command{
+		Use:   "check [DEVICE...]",
+		Short: "Compare everything the model says with what the devices do, owned or not",
+		Long: `Read the devices (all, or those named) and compare them with the model, area by area: MTU, DSCP and priority maps, PFC,
+ECN, scheduling, watchdog, and on hosts the MTU and the NCCL file. The rules judge the live fabric too. What manage
+says to ignore is not compared. Nothing is written and no lease is taken: check can run beside an apply.
+
+drift looks at what the model owns and how apply would repair it; check looks at everything that is modelled, so it is
+the one to ask while everything is only observed.
+
+Exit 0 when all devices that were compared agree, 2 when one differs or the rules find an error in the live fabric, 1
+when one could not be read (that counts more; the others are compared all the same). What a device says nothing about
+is "not known" and fails nothing, and neither does what is in maintenance; planned and absent devices are not contacted.`,
+		Example:           "  fabricctl check -f fabric.yaml -f inventory.yaml\n  fabricctl check -f pod1/ leaf1 leaf2 -o json",
+		ValidArgsFunction: a.completeDevices,
+		RunE:              func(c *cobra.Command, args []string) error { return a.runCheck(c.Context(), o, args) },
+	}
+	o.register(c)
+	return c
+}
+
+func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	ts, err := a.targets(o, nil)
+	if err != nil {
+		return err
+	}
+	if ts.model.net == nil {
+		return fail(exitUsage, "for example: -f fabric.yaml -f inventory.yaml; doctor looks at a device without a model", "check compares with a Fabric, and none was given")
+	}
+	net, err := part(ts.model.net, args)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.err, "reading %s\n", count(reading(net), "device"))
+	r, err := check.Live(ctx, net, ts.model.fabric, check.Options{Open: ts.openNamed, Parallel: a.parallel})
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if json {
+		err = a.printJSON(r)
+	} else {
+		err = printCheck(a.sys.out, r)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Unread():
+		return done(exitError)
+	case r.Differs() || r.Findings.HasErrors():
+		return done(exitChanges)
+	}
+	return nil
+}
+
+// reading is how many devices of net are contacted.
+func reading(net *intent.Net) int {
+	n := 0
+	for _, d := range net.Devices {
+		if d.State != intent.Planned && d.State != intent.Absent {
+			n++
+		}
+	}
+	return n
+}
+
+// openNamed opens a device of the layers by its name, to read only.
+func (ts targets) openNamed(ctx context.Context, name string) (*drivers.View, error) {
+	e := ts.model.fabric.Endpoints[name]
+	if e == nil || !e.Address.Set {
+		return nil, fmt.Errorf("%s: the inventory gives no address", name)
+	}
+	t, err := ts.named(name, e)
+	if err != nil {
+		return nil, err
+	}
+	return ts.open(ctx, t)
+}
+
+// printCheck writes a report: a table of verdicts, then what differs, devices that fare alike together.
+func printCheck(w io.Writer, r *check.Report) error {
+	cols := checkColumns(r)
+	rows := [][]string{append([]string{"device"}, cols...)}
+	for _, g := range alike(r.Devices, func(d *check.Device) string { return strings.Join(checkCells(d, cols), "|") }) {
+		rows = append(rows, append([]string{deviceNames(g)}, checkCells(g[0], cols)...))
+	}
+	printTable(w, rows)
+	said := alike(r.Devices, func(d *check.Device) string { return nameless(checkText(d), d.Name) })
+	for _, g := range said {
+		if text := checkText(g[0]); text != "" {
+			fmt.Fprintf(w, "\n%s (%s)%s\n", paint(bold, deviceNames(g)), groupNote(g), text)
+		}
+	}
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(w, "\nthe rules say of the fabric as it is live:")
+		printFindings(w, r.Findings)
+	}
+	_, err := fmt.Fprintln(w, "\n"+checkSummary(r))
+	return err
+}
+
+// checkColumns are the areas that some device is compared on, in their order.
+func checkColumns(r *check.Report) []string {
+	var cols []string
+	for a := range intent.NumAreas {
+		if slices.ContainsFunc(r.Devices, func(d check.Device) bool { return d.Area(a.String()) != "" }) {
+			cols = append(cols, a.String())
+		}
+	}
+	return cols
+}
+
+func checkCells(d *check.Device, cols []string) []string {
+	switch {
+	case d.Skipped:
+		return []string{d.State + ", not looked at"}
+	case d.Error != "":
+		return []string{paint(red, "not read")}
+	}
+	cells := make([]string, len(cols))
+	for i, c := range cols {
+		cells[i] = "-"
+		for _, a := range d.Areas {
+			if a.Name != c {
+				continue
+			}
+			cells[i] = string(a.Verdict)
+			if n := a.Counts(); n != "" {
+				cells[i] += " (" + n + ")"
+			}
+			switch a.Verdict {
+			case check.Differs:
+				cells[i] = paint(yellow, cells[i])
+			case check.Agrees:
+				cells[i] = paint(green, cells[i])
+			}
+		}
+	}
+	return cells
+}
+
+// checkText is what there is to say about a device, from its platform on; "" when there is nothing.
+func checkText(d *check.Device) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
+	if d.Error != "" {
+		line("%s%s", paint(red, "not read: "), oneLine(nameless(d.Error, d.Name)))
+	}
+	if len(d.Missing) > 0 {
+		line("the device does not show %s, which the model has", portList(d.Missing))
+	}
+	name, live, asked := 0, 0, 0
+	for _, x := range d.Differences {
+		for _, v := range x.Values {
+			name, live, asked = max(name, len(v.Name)), max(live, len(v.Live)), max(asked, len(v.Model))
+		}
+	}
+	for _, x := range d.Differences {
+		idle := ""
+		if x.Maintenance {
+			idle = ", in maintenance"
+		}
+		line("%s%s", portList(x.Ports), idle)
+		for _, v := range x.Values {
+			line("  %s", strings.TrimRight(pad(v.Name, name+3)+pad("live "+v.Live, live+8)+pad("model "+v.Model, asked+9)+v.From.String(), " "))
+		}
+	}
+	for _, a := range d.Areas {
+		if a.NotKnown > 0 {
+			line("%s is not known on %s: the configuration does not say", a.Name, count(a.NotKnown, "port"))
+		}
+	}
+	if len(d.Unbound) > 0 {
+		line("not compared, since the inventory binds no interface: %s", portList(d.Unbound))
+	}
+	for _, f := range d.Findings {
+		if f.Severity > diag.Info {
+			line("%s", strings.ReplaceAll(findingText(f, d.Name), "\n", "\n  "))
+		}
+	}
+	return b.String()
+}
+
+// alike groups devices by what a function says of them, in the order of the first of each group.
+func alike(ds []check.Device, of func(*check.Device) string) [][]*check.Device {
+	var out [][]*check.Device
+	at := map[string]int{}
+	for i := range ds {
+		key := ds[i].Platform + "\x00" + ds[i].State + "\x00" + addressRE.ReplaceAllString(of(&ds[i]), "")
+		n, ok := at[key]
+		if !ok {
+			n, at[key] = len(out), len(out)
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], &ds[i])
+	}
+	return out
+}
+
+func deviceNames(g []*check.Device) string {
+	names := make([]string, len(g))
+	for i, d := range g {
+		names[i] = d.Name
+	}
+	return nameList(names)
+}
+
+// groupNote is what stands behind the names: how many there are when not all are written out, and what they are.
+func groupNote(g []*check.Device) string {
+	note := g[0].Platform
+	if len(g) > most {
+		note = count(len(g), "device") + ", " + note
+	}
+	if g[0].State != intent.Active.String() {
+		note += ", " + g[0].State
+	}
+	return note
+}
+
+func checkSummary(r *check.Report) string {
+	var agree, differ, idle, unread, skipped int
+	for i := range r.Devices {
+		switch d := &r.Devices[i]; {
+		case d.Skipped:
+			skipped++
+		case d.Error != "":
+			unread++
+		case d.Fails():
+			differ++
+		case d.Differs():
+			idle++
+		default:
+			agree++
+		}
+	}
+	var parts []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{agree, "agree with the model"}, {differ, "differ"}, {idle, "in maintenance differ"}, {unread, "could not be read"}, {skipped, "not looked at"}} {
+		if x.n > 0 {
+			what := x.what
+			if x.n == 1 {
+				what = strings.NewReplacer("agree ", "agrees ", "differ", "differs").Replace(what)
+			}
+			parts = append(parts, count(x.n, "device")+" "+what)
+		}
+	}
+	if len(parts) == 0 {
+		return "check: the model has no devices"
+	}
+	return "check: " + strings.Join(parts, ", ")
+}
+
+// printTable writes rows in columns as wide as their widest cell.
+func printTable(w io.Writer, rows [][]string) {
+	width := map[int]int{}
+	for _, r := range rows {
+		for i, c := range r {
+			if i+1 < len(r) || len(r) == len(rows[0]) { // a row cut short ends in a remark, which is as long as it is
+				width[i] = max(width[i], shownWidth(c))
+			}
+		}
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		for i, c := range r {
+			b.WriteString(c)
+			if i+1 < len(r) {
+				b.WriteString(strings.Repeat(" ", width[i]-shownWidth(c)+2))
+			}
+		}
+		fmt.Fprintln(w, b.String())
+	}
+}
+
+// shownWidth is the width of s without its colours.
+func shownWidth(s string) int {
+	return utf8.RuneCountInString(s) - 2*strings.Count(s, string([]byte{mark}))
+}

@@ -1,0 +1,206 @@
+// Package check looks at devices and says what it sees: whether they do what a model asks (Live), and what a first
+// contact with one shows (Doctor), with a capture to send on. It can read and nothing else, by type: what it gets of a
+// device is a drivers.View.
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Schema names the format of a Report.
+const Schema = "fabricctl/check/v1"
+
+// Verdict is what became of one area of a device.
+type Verdict string
+
+const (
+	Agrees   Verdict = "agrees"    // on every port that could be compared, which is one at least
+	Differs  Verdict = "differs"   // on one port at least
+	NotKnown Verdict = "not known" // the device says nothing about it
+	Ignored  Verdict = "ignored"   // manage says ignore on every port
+)
+
+// Report is a live fabric against its model. The same devices and the same model give the same report.
+type Report struct {
+	Schema   string    `json:"schema"` // Schema
+	Fabric   string    `json:"fabric"`
+	Devices  []Device  `json:"devices"`            // in the order of the model
+	Findings diag.List `json:"findings,omitempty"` // what the rules say of the live fabric and not of the model
+}
+
+// Device is one device against the model.
+type Device struct {
+	Name        string       `json:"name"`
+	Platform    string       `json:"platform"`
+	Host        bool         `json:"host,omitempty"`
+	State       string       `json:"state"`
+	Skipped     bool         `json:"skipped,omitempty"` // planned or absent: not contacted
+	Error       string       `json:"error,omitempty"`   // it was not read, and why
+	Areas       []Area       `json:"areas,omitempty"`   // those that the model speaks about
+	Differences []Difference `json:"differences,omitempty"`
+	Missing     []string     `json:"missing_ports,omitempty"` // interface names of the model that the device does not show
+	Unbound     []string     `json:"unbound_ports,omitempty"` // ports of the model without an interface name: not compared
+	Findings    diag.List    `json:"findings,omitempty"`      // about how the configuration reads
+}
+
+// Area is one area of a device: on how many ports it was compared, differs, or is not known.
+type Area struct {
+	Name     string  `json:"area"`
+	Verdict  Verdict `json:"verdict"`
+	Compared int     `json:"compared"`
+	Differ   int     `json:"differ"`
+	NotKnown int     `json:"not_known"`
+}
+
+// Difference is what some ports of a device do otherwise than the model says.
+type Difference struct {
+	Ports       []string `json:"ports"`                 // the device's interface names, in the order of the model
+	Maintenance bool     `json:"maintenance,omitempty"` // the ports are in maintenance: shown, and no failure
+	Values      []Value  `json:"values"`
+}
+
+// Value is one value that differs, in the words of the model.
+type Value struct {
+	Field intent.Field `json:"field"`
+	Name  string       `json:"name"`
+	Live  string       `json:"live"`
+	Model string       `json:"model"`
+	From  diag.Pos     `json:"from,omitzero"` // the line of the model
+}
+
+// Options are what Live needs besides the model.
+type Options struct {
+	Open     func(ctx context.Context, device string) (*drivers.View, error) // a new connection
+	Parallel int                                                             // devices at a time, at least 1
+}
+
+// Differs reports whether something active does otherwise than the model says, or is not there.
+func (r *Report) Differs() bool {
+	return slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Fails() && d.Error == "" })
+}
+
+// Unread reports whether an active device was not read.
+func (r *Report) Unread() bool {
+	return slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Fails() && d.Error != "" })
+}
+
+// Differs reports whether a port of d does otherwise than the model says, or is not there.
+func (d *Device) Differs() bool { return len(d.Differences)+len(d.Missing) > 0 }
+
+// Fails reports whether d is active and was not read, or one of its active ports differs.
+func (d *Device) Fails() bool {
+	return d.State == intent.Active.String() && (d.Error != "" || len(d.Missing) > 0 ||
+		slices.ContainsFunc(d.Differences, func(x Difference) bool { return !x.Maintenance }))
+}
+
+// Live reads the devices of net and compares everything that the model says about them, owned or not. A device that
+// cannot be read is part of the report; the error is only that ctx ended. The rules judge the fabric as it is live;
+// what they say of the model f too is left out, and acknowledgements count.
+func Live(ctx context.Context, net *intent.Net, f *model.Fabric, o Options) (*Report, error) {
+	r := &Report{Schema: Schema, Fabric: net.Fabric, Devices: make([]Device, len(net.Devices))}
+	live := &intent.Net{Fabric: net.Fabric, Devices: make([]intent.Device, len(net.Devices))}
+	slots := make(chan struct{}, max(o.Parallel, 1))
+	var wg sync.WaitGroup
+	for i := range net.Devices {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r.Devices[i], live.Devices[i] = look(ctx, net.Devices[i], o)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("check: %w", context.Cause(ctx))
+	}
+	r.Findings = liveFindings(net, live, f)
+	return r, nil
+}
+
+// look reads one device and compares it. live is what it does; of one that was not read, nothing is known.
+func look(ctx context.Context, want intent.Device, o Options) (d Device, live intent.Device) {
+	d = Device{Name: want.Name, Platform: want.Platform, Host: want.Host, State: want.State.String()}
+	live = intent.Join(want, nil)
+	if d.Skipped = want.State == intent.Planned || want.State == intent.Absent; d.Skipped {
+		return d, live
+	}
+	lifted, bound, err := lift(ctx, want, o, &d)
+	if err != nil {
+		d.Error = err.Error()
+		return d, live
+	}
+	d.compare(&bound, lifted)
+	return d, intent.Join(bound, lifted)
+}
+
+// lift reads what a device does. bound is want with the interface names that the device uses.
+func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted map[string]intent.Policy, bound intent.Device, err error) {
+	dialect := render.ByOS(want.OS())
+	if dialect == nil {
+		return nil, want, fmt.Errorf("%s: no dialect is called %q", want.Name, want.OS())
+	}
+	dev, err := o.Open(ctx, want.Name)
+	if err != nil {
+		return nil, want, err
+	}
+	defer dev.Close()
+	f, _, err := dev.Facts(ctx)
+	if err != nil {
+		return nil, want, err
+	}
+	if err := (drivers.Identity{Name: want.Name, Serial: want.Serial, Hostname: want.Hostname}).Is(f); err != nil {
+		return nil, want, err
+	}
+	c, err := dev.Read(ctx)
+	if err != nil {
+		return nil, want, err
+	}
+	lifted, l := dialect.Lift(c, f)
+	for i := range l {
+		l[i].Severity = min(l[i].Severity, diag.Warning) // the device is as it is
+		if l[i].At == "" {
+			l[i].At = want.Name
+		}
+	}
+	d.Findings = l.Sort()
+	return lifted, want.Bind(f.Aliases), nil
+}
+
+// liveFindings are what the rules say of the live fabric and not of the model.
+func liveFindings(want, live *intent.Net, f *model.Fabric) diag.List {
+	type same struct {
+		rule, msg string
+		pos       diag.Pos
+	}
+	known := map[same]bool{}
+	for _, x := range lint.Check(want, nil) {
+		known[same{x.Rule, x.Msg, x.Pos}] = true
+	}
+	var l diag.List
+	for _, x := range lint.Check(live, nil) {
+		if !known[same{x.Rule, x.Msg, x.Pos}] && x.Severity > diag.Info {
+			x.Hint = "the model asks for something else: bring the devices to it, plan shows how" // a hint of the rule would change the model
+			l.Add(x)
+		}
+	}
+	if f == nil {
+		return l.Sort()
+	}
+	acked := f.Acknowledge(l)
+	l = nil
+	for _, x := range acked {
+		if x.Rule != "acknowledge" { // that nothing of the kind was found live says nothing about the model
+			l.Add(x)
+		}
+	}
+	return l
+}

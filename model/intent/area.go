@@ -1,0 +1,25 @@
+package intent
+
+import "strings"
+
+// Area is the area that a value of a policy belongs to; ok is false for a field that no policy has.
+func (f Field) Area() (Area, bool) {
+	head, rest, _ := strings.Cut(string(f), ".")
+	switch head {
+	case "mtu":
+		return AreaMTU, true
+	case "trust", "dscp", "class":
+		return AreaMaps, true
+	case "lossless":
+		return AreaPFC, true
+	case "ecn":
+		return AreaECN, true
+	case "scheduling", "weight":
+		return AreaScheduler, true
+	case "watchdog":
+		return AreaWatchdog, true
+	case "nccl":
+		return AreaNCCL, rest != ""
+	}
+	return 0, false
+}
