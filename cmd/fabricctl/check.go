@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -107,13 +106,13 @@ func printCheck(w io.Writer, r *check.Report) error {
 	cols := checkColumns(r)
 	rows := [][]string{append([]string{"device"}, cols...)}
 	for _, g := range alike(r.Devices, func(d *check.Device) string { return strings.Join(checkCells(d, cols), "|") }) {
-		rows = append(rows, append([]string{deviceNames(g)}, checkCells(g[0], cols)...))
+		rows = append(rows, append([]string{spans(namesOf(g))}, checkCells(g[0], cols)...))
 	}
 	printTable(w, rows)
 	said := alike(r.Devices, func(d *check.Device) string { return nameless(checkText(d), d.Name) })
 	for _, g := range said {
 		if text := checkText(g[0]); text != "" {
-			fmt.Fprintf(w, "\n%s (%s)%s\n", paint(bold, deviceNames(g)), groupNote(g), text)
+			fmt.Fprintf(w, "\n%s%s\n", paint(bold, counted(namesOf(g), "device", groupNote(g))), text)
 		}
 	}
 	if len(r.Findings) > 0 {
@@ -200,7 +199,8 @@ func checkText(d *check.Device) string {
 	}
 	for _, f := range d.Findings {
 		if f.Severity > diag.Info {
-			line("%s", strings.ReplaceAll(findingText(f, d.Name), "\n", "\n  "))
+			f.At, f.Msg = strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":"), strings.TrimPrefix(f.Msg, d.Name+" ")
+			line("%s", strings.ReplaceAll(f.String(), "\n", "\n  "))
 		}
 	}
 	return b.String()
@@ -222,24 +222,20 @@ func alike(ds []check.Device, of func(*check.Device) string) [][]*check.Device {
 	return out
 }
 
-func deviceNames(g []*check.Device) string {
+func namesOf(g []*check.Device) []string {
 	names := make([]string, len(g))
 	for i, d := range g {
 		names[i] = d.Name
 	}
-	return nameList(names)
+	return names
 }
 
-// groupNote is what stands behind the names: how many there are when not all are written out, and what they are.
+// groupNote is what the devices are, and how they stand when not active.
 func groupNote(g []*check.Device) string {
-	note := g[0].Platform
-	if len(g) > most {
-		note = count(len(g), "device") + ", " + note
-	}
 	if g[0].State != intent.Active.String() {
-		note += ", " + g[0].State
+		return g[0].Platform + ", " + g[0].State
 	}
-	return note
+	return g[0].Platform
 }
 
 func checkSummary(r *check.Report) string {
@@ -297,9 +293,4 @@ func printTable(w io.Writer, rows [][]string) {
 		}
 		fmt.Fprintln(w, b.String())
 	}
-}
-
-// shownWidth is the width of s without its colours.
-func shownWidth(s string) int {
-	return utf8.RuneCountInString(s) - 2*strings.Count(s, string([]byte{mark}))
 }
