@@ -133,7 +133,8 @@ func startSONiC(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 	var ports []sonic.Port
 	for _, p := range dev.Ports {
 		if p.Iface != "" {
-			ports = append(ports, sonic.Port{Name: p.Iface, Speed: p.Speed, Lanes: cmp.Or(dev.Profile.Lanes, dev.Profile.IfaceStep), Cable: p.Cable})
+			lanes := cmp.Or(dev.Profile.Lanes, dev.Profile.IfaceStep) / max(p.Breakout, 1) // of a split port, this part's
+			ports = append(ports, sonic.Port{Name: p.Iface, Speed: p.Speed, Lanes: max(lanes, 1), Cable: p.Cable})
 		}
 	}
 	sku := dev.Profile.Words["hwsku"]
