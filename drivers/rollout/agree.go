@@ -132,7 +132,7 @@ func (s *session) holds(live render.Config) error {
 		}
 		cs = append(cs, x.Changes...)
 	}
-	if names := collisions(s.j.d, s.dp.Intent, own, live, cs); len(names) > 0 {
+	if names := render.Collisions(s.j.d, s.dp.Intent, own, live, cs); len(names) > 0 {
 		return stale("%s", names[0])
 	}
 	if _, lowers := behaviourOf(s.j.d, s.dp.Intent, s.facts, live, cs); s.dp.Host && lowers != (s.dp.Steps[0].Wave == waveLowering) {

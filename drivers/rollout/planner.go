@@ -273,7 +273,7 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 	if finds.HasErrors() {
 		dp.Blocked, dp.Steps = true, nil
 	}
-	for _, msg := range collisions(dialect, &d, own, live, cs) {
+	for _, msg := range render.Collisions(dialect, &d, own, live, cs) {
 		dp.refuse("name-collision", msg)
 	}
 	for _, r := range dp.Risks {
@@ -292,60 +292,6 @@ func why(i, n int, cs []render.Change) string {
 		return fmt.Sprintf("transaction %d of %d: removals that must be gone first", i+1, n)
 	}
 	return fmt.Sprintf("transaction %d of %d: one transaction cannot hold a safe order", i+1, n)
-}
-
-// collisions are shared objects that carry our name, that the changes touch, and that somebody else's configuration
-// uses: another tool, or another model.
-func collisions(dialect *render.Dialect, d *intent.Device, own func(render.Key) bool, live render.Config, cs []render.Change) []string {
-	users := map[render.Key]render.Key{} // object of ours to a stranger that uses it
-	for _, s := range live {
-		if own(s.Key) || modelled(d, s.Key) {
-			continue
-		}
-		for _, r := range dialect.Refs(s.Key, s.Value) {
-			if _, ok := users[r]; !ok && own(r) {
-				users[r] = s.Key
-			}
-		}
-	}
-	var out []string
-	said := map[render.Key]bool{}
-	for _, c := range cs {
-		for r, by := range users {
-			if said[r] || !within(r, c.Key) || !holds(live, r) {
-				continue
-			}
-			said[r] = true
-			out = append(out, fmt.Sprintf("%s has our name and would change, but %s, which the model does not know, uses it", r, by))
-		}
-	}
-	return out
-}
-
-// modelled reports whether k is about a port of the model that is not active: its bindings are ours, although nothing
-// is written to them now.
-func modelled(d *intent.Device, k render.Key) bool {
-	words := strings.FieldsFunc(k.Scope+" "+k.Object, func(r rune) bool { return strings.ContainsRune(" |>,", r) })
-	for _, w := range words {
-		if p := d.Port(w); p != nil && p.Iface == w && p.State != intent.Active {
-			return true
-		}
-	}
-	return false
-}
-
-// within reports whether k is a part of object.
-func within(object, k render.Key) bool {
-	return k.Whole() == object || k.Scope == object.Object || strings.HasPrefix(k.Scope, object.Object+">")
-}
-
-func holds(live render.Config, object render.Key) bool {
-	for _, s := range live {
-		if within(object, s.Key) {
-			return true
-		}
-	}
-	return false
 }
 
 // observed compares the behaviour of what is not owned with the model: shown, never planned.
