@@ -61,7 +61,7 @@ type Fabric struct {
 type MTU struct {
 	Fabric Value[units.Bytes] // a switch port's L2 size without FCS
 	Host   Value[units.Bytes] // a host's netdev MTU
-	RoCE   Value[units.Bytes] // the RDMA payload; not rendered yet
+	RoCE   Value[units.Bytes] // the RDMA payload, which the hosts' MTU has to carry
 }
 
 // Class is one traffic class. Its priority is also its traffic class and its queue.

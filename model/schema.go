@@ -149,7 +149,7 @@ func mtuSchema(withRoCE bool) field {
 		leaf("fabric", bytesScalar(), "switch port: L2 frame without FCS"), leaf("host", bytesScalar(), "host: netdev MTU"),
 	)
 	if withRoCE {
-		f.kids = append(f.kids, leaf("roce", bytesScalar(), "RDMA payload").inert())
+		f.kids = append(f.kids, leaf("roce", bytesScalar(), "RDMA payload that the hosts' MTU has to carry"))
 	}
 	return f
 }

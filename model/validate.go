@@ -192,7 +192,7 @@ func (v *validator) classes() {
 		c := &v.f.Classes[i]
 		v.ramp(c.Name, c.ECN, c.ECN, "class "+c.Name)
 		if c.Lossless.V && c.Role.V == "cnp" {
-			v.found.Errorf("value", c.Lossless.Pos(), "notifications must not wait for a pause: remove lossless",
+			v.found.Errorf("cnp-class", c.Lossless.Pos(), "notifications must not wait for a pause: remove lossless",
 				"class %s carries congestion notifications and is lossless", c.Name)
 		}
 		if n := v.classNode(c.Name).get("dscp"); n != nil && n.shape == listNode && len(n.items) == 0 {

@@ -182,6 +182,10 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 		if p.Role == "border" {
 			e.Values = append(e.Values, ended(dev, p, priority)...)
 		}
+		if dev.RoCE > 0 && priority < 0 {
+			v := intent.Value{Field: "roce", Label: "rdma mtu to carry", Text: dev.RoCE.String(), Priority: -1}
+			e.Values = append(e.Values, explainValue{v, origin(dev.Origins.Get(p.Site, v.Field))})
+		}
 		r.Ports = append(r.Ports, e)
 	}
 	return r

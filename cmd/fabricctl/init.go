@@ -24,7 +24,7 @@ topology:
   leaves: {count: %[3]d, platform: %[5]s}
   hosts: {per_leaf: %[4]d, nic: connectx-7, netdevs: [rdma0]}
   links:
-    leaf_spine: {speed: 400Gbps, cable: 40m}
+    leaf_spine: {speed: 800Gbps, cable: 40m}
     host_leaf: {speed: 400Gbps, cable: 5m}
 
 # fabric: L2 size of a switch port without FCS; host: netdev MTU; roce: RDMA payload.

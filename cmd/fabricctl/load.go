@@ -256,7 +256,9 @@ func allRules() []ruleJSON {
 		rs = append(rs, ruleJSON{ID: r.ID, Stage: "lint", Title: r.Title})
 	}
 	for _, r := range model.Rules() {
-		rs = append(rs, ruleJSON{ID: r.ID, Stage: "load", Title: r.What})
+		if _, too := lint.Page(r.ID); !too { // a rule that both look after is listed once
+			rs = append(rs, ruleJSON{ID: r.ID, Stage: "load", Title: r.What})
+		}
 	}
 	return rs
 }

@@ -278,7 +278,7 @@ func (p *Policy) Lossless() []int {
 	return r
 }
 
-// Field names one value of a policy, for origins and explain: "mtu", "trust", "dscp.26", "class.3" (that the
+// Field names one value of a policy, for origins and explain: "mtu", "roce" (of Device.RoCE), "trust", "dscp.26", "class.3" (that the
 // priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3",
 // "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "nccl.traffic_class", "nccl.timeout",
 // "nccl.retry_count".
@@ -329,6 +329,8 @@ type Device struct {
 	Manage   Manage
 	Profile  profiles.Platform // hardware facts
 	Classes  [8]string         // class name per priority, "" = the model does not name it
+	CNP      string            // name of the class that carries congestion notifications, "" = the model names none
+	RoCE     units.Bytes       // hosts: RDMA payload (RoCE MTU) that the fabric agrees on; 0 = the model gives none
 	Ports    []Port            // sorted by Name, naturally ("p2" before "p10")
 	Policies []Policy          // interned
 	Origins  OriginTable

@@ -65,9 +65,15 @@ func (r *resolver) device(m *model.Device) Device {
 	if e := r.f.Endpoints[m.Name]; e != nil {
 		d.Serial, d.Hostname = e.Serial.V, e.Hostname.V
 	}
+	if m.Host {
+		d.RoCE = r.f.MTU.RoCE.V
+	}
 	for i := range r.f.Classes {
 		c := &r.f.Classes[i]
 		d.Classes[c.Priority.V&7] = c.Name
+		if c.Role.V == "cnp" {
+			d.CNP = c.Name
+		}
 	}
 	index := map[*compiled]int32{}
 	for i := range m.Ports {
@@ -137,6 +143,7 @@ func (r *resolver) compile(k chain) *compiled {
 	if k.host {
 		c.policy = Policy{Known: HostAreas, MTU: mtu.Host.V, NCCL: r.nccl}
 		c.set("mtu", mtu.Host.From)
+		c.set("roce", mtu.RoCE.From)
 		for f, o := range r.ncclOrigins {
 			c.set(f, o)
 		}

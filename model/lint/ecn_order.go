@@ -42,12 +42,22 @@ func runECNOrder(p *Pass) {
 			ramps.add(rampCause{i, class(pl.Device, i), e, at(".kmin"), at(".kmax"), at(".pmax"), pl.Active}, pl)
 		}
 	}
+	common := commonRamps(p)
 	for c, w := range ramps.all {
+		if soundRamp(c.ecn) {
+			continue
+		}
+		at := len(p.found)
 		reportRamp(p, c, w)
+		if m, ok := common[alike(&w.first, c.prio)]; ok { // any other sound ramp would be an odd one
+			for i := range p.found[at:] {
+				p.found[at+i].Hint = setRamp(c.ecn, m.ecn) + " as on the other ports"
+			}
+		}
 	}
 }
 
-// reportRamp says each thing that is wrong with one ramp, and nothing about a sound one. kmin equal to kmax is sound.
+// reportRamp says each thing that is wrong with one ramp. kmin equal to kmax is sound.
 func reportRamp(p *Pass, c rampCause, w *where) {
 	o := func(suffix string) diag.Related {
 		return setHere(suffix, w.first.Origin(perQueue("ecn.", c.prio, "."+suffix)))

@@ -26,7 +26,10 @@ type Rule struct {
 
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
-	return []Rule{dscpTotal, ecnOnLossless, ecnOrder, mtuPath, pfcSymmetry}
+	return []Rule{
+		chainConsistent, cnpClass, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, mtuPath, mtuRoCE, oversubscription,
+		pfcPrioCount, pfcSymmetry, trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
+	}
 }
 
 // Check runs all rules over n. f is the model that n belongs to, and nil when there is none; it lets hints and

@@ -28,7 +28,11 @@ type example struct {
 type held struct {
 	Lossless *[]int         `yaml:"lossless"`
 	DSCP     map[int]string `yaml:"dscp"` // code point to priority, or none
+	Trust    string         `yaml:"trust"`
+	Group    map[int]uint8  `yaml:"group"` // traffic class to priority group
 }
+
+var trusts = map[string]intent.Trust{"dscp": intent.TrustDSCP, "pcp": intent.TrustPCP, "none": intent.TrustNone}
 
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
@@ -87,6 +91,12 @@ func (h held) apply(t *testing.T, p *intent.Policy) {
 		for _, i := range *h.Lossless {
 			p.Queues[i].Lossless = true
 		}
+	}
+	if h.Trust != "" {
+		p.Trust = trusts[h.Trust]
+	}
+	for tc, pg := range h.Group {
+		p.TCPG[tc] = pg
 	}
 	for d, to := range h.DSCP {
 		p.DSCP[d] = intent.Unmapped

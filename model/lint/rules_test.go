@@ -21,6 +21,8 @@ func switchPolicy() intent.Policy {
 	for i := range p.TCQueue {
 		p.TCQueue[i], p.PFCQueue[i] = uint8(i), uint8(i)
 	}
+	p.TCPG[3] = 3
+	p.Watchdog = intent.Watchdog{On: true, Detect: 200, Restore: 400, Poll: 100, Action: intent.ActionDrop}
 	p.Queues[3] = intent.Queue{Used: true, Lossless: true, Weight: 60, ECN: intent.ECN{On: true, Kmin: 800_000, Kmax: 3_200_000, Pmax: 20 * units.OnePercent}}
 	p.Queues[6] = intent.Queue{Used: true, Strict: true}
 	p.Queues[0] = intent.Queue{Used: true, Weight: 40}
@@ -31,7 +33,7 @@ func switchPolicy() intent.Policy {
 func clos(spines, leaves, hosts int) *intent.Net {
 	n := &intent.Net{Fabric: "pod1"}
 	device := func(name, role string, host bool) *intent.Device {
-		n.Devices = append(n.Devices, intent.Device{Name: name, Role: role, Host: host, Classes: [8]string{0: "default", 3: "training", 6: "cnp"}})
+		n.Devices = append(n.Devices, intent.Device{Name: name, Role: role, Host: host, Classes: [8]string{0: "default", 3: "training", 6: "cnp"}, CNP: "cnp"})
 		d := &n.Devices[len(n.Devices)-1]
 		p := switchPolicy()
 		if host {
@@ -41,7 +43,11 @@ func clos(spines, leaves, hosts int) *intent.Net {
 		return d
 	}
 	port := func(d *intent.Device, role, name, peer, peerPort string) {
-		d.Ports = append(d.Ports, intent.Port{Name: name, Peer: peer, PeerPort: peerPort, Role: role, Site: "fabric", Speed: 400e9})
+		speed := units.BitRate(400e9)
+		if role == "fabric" {
+			speed = 800e9
+		}
+		d.Ports = append(d.Ports, intent.Port{Name: name, Peer: peer, PeerPort: peerPort, Role: role, Site: "fabric", Speed: speed})
 	}
 	for l := range leaves {
 		for h := range hosts {
@@ -128,7 +134,7 @@ func TestRules(t *testing.T) {
 				edit(n, "leaf2", "uplink-1", func(p *intent.Policy) { p.Queues[3].ECN.Kmin = 4_000_000 })
 			},
 			want: []string{`leaf2:uplink-1: error: ecn-order: kmin 4MB of class training is above its kmax 3.2MB on leaf2:uplink-1
-    hint: raise kmax to at least 4MB, or lower kmin to at most 3.2MB`},
+    hint: set kmin to 800KB as on the other ports`},
 		},
 		{
 			name: "ecn-order: no kmin, no kmax, no pmax, too much pmax",
@@ -150,7 +156,7 @@ func TestRules(t *testing.T) {
 				`leaf4:downlink-1: error: ecn-order: pmax 101% of class training is above 100% on leaf4
     hint: lower pmax to at most 100%`,
 				`spine1:downlink-1: error: ecn-order: kmax of class training is 0B with kmin 0B on spine1: there is no ramp
-    hint: set kmin to 800KB and kmax to 3.2MB`,
+    hint: set kmin to 800KB and kmax to 3.2MB and pmax to 20% as on the other ports`,
 			},
 		},
 		{
@@ -159,10 +165,12 @@ func TestRules(t *testing.T) {
 				for _, d := range []string{"leaf1", "leaf2"} {
 					edit(n, d, "", func(p *intent.Policy) { p.Queues[3].ECN = intent.ECN{} })
 				}
-				n.Device("leaf1").Ports[0].Speed = 100e9
-				edit(n, "spine2", "downlink-1", func(p *intent.Policy) { p.Queues[4] = intent.Queue{Lossless: true} })
-				edit(n, "leaf1", "uplink-2", func(p *intent.Policy) { p.Queues[4] = intent.Queue{Lossless: true} })
-				n.Device("leaf1").Port("uplink-2").Speed = 200e9
+				for i, speed := range []units.BitRate{100e9, 100e9, 200e9, 200e9} {
+					n.Device("leaf1").Ports[i].Speed = speed
+				}
+				four := func(p *intent.Policy) { p.Queues[4], p.TCPG[4] = intent.Queue{Lossless: true}, 4 }
+				edit(n, "spine2", "downlink-1", four)
+				edit(n, "leaf1", "uplink-2", four)
 				origins(n, map[intent.Field]*model.Origin{"lossless.3": line(14)})
 			},
 			want: []string{
@@ -200,7 +208,7 @@ func TestRules(t *testing.T) {
 		{
 			name: "pfc-symmetry: different priorities",
 			edit: func(n *intent.Net) {
-				edit(n, "leaf3", "uplink-2", func(p *intent.Policy) { p.Queues[3].Lossless, p.Queues[4] = false, p.Queues[3] })
+				edit(n, "leaf3", "uplink-2", func(p *intent.Policy) { p.Queues[3].Lossless, p.Queues[4], p.TCPG[4] = false, p.Queues[3], 4 })
 			},
 			want: []string{`spine2:downlink-3: error: pfc-symmetry: leaf3:uplink-2 pauses for priority 4, but spine2:downlink-3 at the other end for priority 3
     hint: make the same priorities lossless on both ends: priorities 3-4`},
@@ -237,7 +245,9 @@ func TestRules(t *testing.T) {
 		{
 			name: "ecn-order: step marking is legal",
 			edit: func(n *intent.Net) {
-				edit(n, "leaf1", "", func(p *intent.Policy) { p.Queues[3].ECN.Kmin = p.Queues[3].ECN.Kmax })
+				for i := range n.Devices {
+					edit(n, n.Devices[i].Name, "", func(p *intent.Policy) { p.Queues[3].ECN.Kmin = p.Queues[3].ECN.Kmax })
+				}
 			},
 		},
 		{
@@ -346,7 +356,7 @@ func TestRules(t *testing.T) {
 				edit(n, "leaf4", "downlink-1", func(p *intent.Policy) { p.MTU = 1500 })
 			},
 			want: []string{`leaf1:downlink-1: info: ecn-order: kmin 4MB of class training is above its kmax 3.2MB on leaf1 and leaf2
-    hint: raise kmax to at least 4MB, or lower kmin to at most 3.2MB`},
+    hint: set kmin to 800KB as on the other ports`},
 		},
 		{
 			name: "unknown and ignored areas are not judged",

@@ -1,0 +1,55 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+var watchdogGtPause = Rule{
+	ID:       "watchdog-gt-pause",
+	Title:    "the watchdog waits longer than congestion pauses, and not so long that a storm spreads",
+	Severity: diag.Warning,
+	Run:      runWatchdogGtPause,
+}
+
+// Detection times between which congestion and a storm are told apart, in milliseconds.
+const (
+	shortestDetect = 100
+	longestDetect  = 1000
+)
+
+// dogTimes is one pair of times from one pair of lines.
+type dogTimes struct {
+	detect, poll     int32
+	detectAt, pollAt diag.Pos
+	active           bool
+}
+
+func runWatchdogGtPause(p *Pass) {
+	var bad causes[dogTimes]
+	for _, pl := range p.Places {
+		w := pl.Policy.Watchdog
+		if pl.Device.Host || !pl.Knows(intent.AreaWatchdog) || !w.On || w.Detect >= shortestDetect && w.Detect <= longestDetect {
+			continue
+		}
+		bad.add(dogTimes{w.Detect, w.Poll, pl.Origin("watchdog.detect").At(), pl.Origin("watchdog.poll").At(), pl.Active}, pl)
+	}
+	for c, w := range bad.all {
+		msg, hint := "congestion alone can pause a port that long, and the watchdog would drop packets of a healthy fabric",
+			fmt.Sprintf("raise detect to at least %dms", shortestDetect)
+		if c.detect > longestDetect {
+			msg, hint = "a storm spreads over the fabric before that", fmt.Sprintf("lower detect to at most %dms", longestDetect)
+			if c.poll > longestDetect {
+				hint += fmt.Sprintf(" and poll to at most %dms", longestDetect)
+			}
+		}
+		p.report(w.first, diag.Finding{
+			Pos: cmp.Or(c.detectAt, c.pollAt), Related: []diag.Related{setHere("poll", w.first.Origin("watchdog.poll"))},
+			Msg:  fmt.Sprintf("the watchdog on %s detects after %dms, outside of %dms to %dms: %s", w, c.detect, shortestDetect, longestDetect, msg),
+			Hint: hint,
+		})
+	}
+}
