@@ -191,7 +191,6 @@ func TestClassLeavesAdopted(t *testing.T) {
 	}{
 		"moved": {strings.Replace(own, "priority: 3", "priority: 4", 1), []string{lossless}},
 		"gone":  {strings.NewReplacer(class, "", watchdog, "").Replace(own), []string{lossless, timers}},
-		"watch": {strings.Replace(own, watchdog, "", 1), []string{timers}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, leaf := leafBench(t, foreignEOS, own)
