@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -27,6 +28,9 @@ func runTrustDSCP(p *Pass) {
 		t := pl.Policy.Trust
 		if pl.Device.Host || pl.Port.Role == "border" || !pl.Knows(intent.AreaMaps) || t == intent.TrustDSCP || t == intent.TrustUnknown {
 			continue
+		}
+		if t == intent.TrustNone && !slices.ContainsFunc(pl.Policy.DSCP[:], func(tc uint8) bool { return tc != intent.Unmapped }) {
+			continue // no map at all, which dscp-total says
 		}
 		if pl.Linked || len(pl.Policy.Lossless()) > 0 {
 			bad.add(distrust{t, pl.Origin("trust").At(), pl.Active}, pl)
