@@ -46,7 +46,7 @@ func (t *topology) override(n *node) {
 
 func (t *topology) overridePorts(d *Device, n *node) {
 	for _, name := range sortedKeys(d.Override.Ports) {
-		if i, ok := t.index[d.Name][name]; ok {
+		if i, ok := t.find(d, name); ok {
 			d.Ports[i].Override = d.Override.Ports[name]
 			continue
 		}
@@ -105,7 +105,7 @@ func (t *topology) samePlatform(d *Device, e *Endpoint) {
 
 func (t *topology) bindPorts(d *Device, n *node) {
 	n.each(func(name string, c *node) {
-		i, ok := t.index[d.Name][name]
+		i, ok := t.find(d, name)
 		if !ok {
 			t.unknownPort(d, name, n.at[name])
 			return
@@ -143,6 +143,29 @@ func (t *topology) bindNICs(d *Device, n *node) {
 			})
 		}
 		p.Iface = winning(text(e.get("netdev")).Or(text(e.get("pci"))), p.Iface)
+		p.NIC = winning(text(e.get("model")), p.NIC)
+		t.bindRail(d, p, integer(e.get("rail")))
+		if c := e.get("carries"); c != nil {
+			p.Carries = decodeCarries(c)
+			if peer := t.devices[p.Peer]; peer != nil {
+				t.port(peer, p.PeerPort, nil).Carries = p.Carries
+			}
+		}
+	}
+}
+
+// bindRail puts a NIC on the rail that the inventory gives, counted from 0. A generated NIC is on one already.
+func (t *topology) bindRail(d *Device, p *Port, rail Value[int]) {
+	switch {
+	case !rail.Set || t.broken:
+	case !p.laidOut && p.Rail == 0:
+		p.Rail = rail.V + 1
+	case max(p.Rail, 1) != rail.V+1:
+		t.found.Add(diag.Finding{
+			Rule: "cabling", Severity: diag.Error, Pos: rail.Pos(), Hint: fmt.Sprintf("write rail: %d, or list the NICs in the order of the topology", max(p.Rail, 1)-1),
+			Msg:     fmt.Sprintf("%s of %s is on rail %d here, but on rail %d in the topology (rails count from 0)", p.Name, d.Name, rail.V, max(p.Rail, 1)-1),
+			Related: []diag.Related{{Pos: p.From.At(), Msg: "the link is made here"}},
+		})
 	}
 }
 

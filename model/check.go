@@ -242,6 +242,7 @@ func cmpPath(path string) string {
 func (c *checker) homes(key string) string {
 	const most = 3
 	var places []string
+	in := ""
 	for _, kind := range append([]string{c.kind}, kinds()...) {
 		if kind == c.kind && len(places) > 0 {
 			continue
@@ -255,21 +256,21 @@ func (c *checker) homes(key string) string {
 				return
 			}
 			p := where(path)
-			if kind != c.kind {
-				p += " in a document of kind " + kind
-			}
 			if !slices.Contains(places, p) && !strings.HasPrefix(path, "overrides.") {
 				places = append(places, p)
 			}
 		})
 		if len(places) > 0 {
+			if kind != c.kind {
+				in = " in a document of kind " + kind
+			}
 			break
 		}
 	}
 	if len(places) > most {
-		return strings.Join(places[:most], ", ") + ", and other places"
+		return strings.Join(places[:most], ", ") + ", and other places" + in
 	}
-	return strings.Join(places, " or ")
+	return strings.Join(places, " or ") + in
 }
 
 // overridable reports whether a key can stand anywhere in an override.

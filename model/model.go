@@ -200,6 +200,8 @@ type Port struct {
 	Carries  Carries       // what runs over the link; 0 = not said
 	From     *Origin       // the line that made it exist
 	Override *Override     // of this port, nil if none
+
+	laidOut bool // made by counts; on a switch its physical port is counted
 }
 
 // Carries is a set of what runs over a link.

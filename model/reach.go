@@ -221,7 +221,7 @@ func (t *topology) managementPort(d *Device, ep *Endpoint) {
 		t.found.Errorf("value", p.Pos(), "add management: in-band, or remove the line", "%s has a management_port and is not managed in-band", d.Name)
 		return
 	}
-	if _, ok := t.index[d.Name][p.V]; !ok {
+	if _, ok := t.find(d, p.V); !ok {
 		t.unknownPort(d, p.V, p.Pos())
 	}
 }

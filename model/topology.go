@@ -21,43 +21,23 @@ type topology struct {
 	found  diag.List
 	broken bool // errors were found before
 
-	devices map[string]*Device
-	order   []string
-	unknown int // names reported as unknown
-	ports   int
-	index   map[string]map[string]int // device to port name to place in its Ports
-}
-
-// tier is a generated tier.
-type tier struct {
-	count    int
-	platform Value[string]
-	from     *Origin
-}
-
-func decodeTier(n *node) tier {
-	t := tier{count: integer(n.get("count")).V, platform: text(n.get("platform"))}
-	if n != nil {
-		t.from = n.from
-		if c := n.get("count"); c != nil {
-			t.from = c.from
-		}
-	}
-	return t
-}
-
-// linkValues are the values that a link gives to both of its ports.
-type linkValues struct {
-	speed Value[units.BitRate]
-	cable Value[units.Length]
-}
-
-func decodeLink(n *node) linkValues {
-	return linkValues{speed: value(n.get("speed"), units.ParseBitRate), cable: value(n.get("cable"), units.ParseLength)}
+	devices  map[string]*Device
+	order    []string
+	changes  map[string]*node          // topology.devices by name
+	unknown  int                       // names reported as unknown
+	ports    int                       // made so far
+	index    map[string]map[string]int // device to port name to place in its Ports; made when first asked for
+	names    map[string][]string       // names with a number, by what they begin with
+	patterns map[string]*Origin        // of interface names, by platform
+	front    map[string]*made          // generated switches
 }
 
 func (t *topology) expand(n *node) {
-	t.devices, t.index = map[string]*Device{}, map[string]map[string]int{}
+	t.devices, t.index, t.changes = map[string]*Device{}, map[string]map[string]int{}, map[string]*node{}
+	t.names, t.patterns, t.front = map[string][]string{}, map[string]*Origin{}, map[string]*made{}
+	for _, e := range n.get("devices").list() {
+		t.changes[e.name()] = e
+	}
 	t.generate(n)
 	t.listed(n)
 	t.single(n)
@@ -65,129 +45,71 @@ func (t *topology) expand(n *node) {
 		t.found.Errorf("missing", n.pos(), "give spines, leaves and hosts, or list devices", "the topology has no devices")
 	}
 	slices.SortFunc(t.order, natural)
+	t.f.Devices = make([]Device, 0, len(t.order))
+	clear(t.index)
 	for _, name := range t.order {
 		d := t.devices[name]
 		slices.SortStableFunc(d.Ports, func(a, b Port) int { return comparePorts(a.Name, b.Name) })
 		t.f.Devices = append(t.f.Devices, *d)
 	}
 	for i := range t.f.Devices { // from here on, the expanded list is the one that counts
-		d := &t.f.Devices[i]
-		t.devices[d.Name] = d
-		for j := range d.Ports {
-			t.index[d.Name][d.Ports[j].Name] = j
-		}
+		t.devices[t.f.Devices[i].Name] = &t.f.Devices[i]
 	}
+	t.tiers()
+	t.groups()
+	t.capacity()
 }
 
-// generate makes the tiers that are given by counts. Hosts stand in groups of as many leaves as a host has NICs: host h
-// of group g has NIC i on downlink h of leaf i of the group, so with one rail a host's NIC goes to its own leaf.
-func (t *topology) generate(n *node) {
-	spines, leaves, hosts := decodeTier(n.get("spines")), decodeTier(n.get("leaves")), n.get("hosts")
-	perLeaf, railsValue := integer(hosts.get("per_leaf")), integer(hosts.get("rails"))
-	rails := max(railsValue.V, 1)
-	if t.broken && (leaves.count == 0 || leaves.count%rails != 0) {
-		return // a count was refused
-	}
-	if leaves.count%rails != 0 {
-		t.found.Errorf("topology", railsValue.Pos(), fmt.Sprintf("make leaves.count a multiple of %d, or change rails", rails),
-			"%d leaves do not divide into groups of %d rails", leaves.count, rails)
-		return
-	}
-	if perLeaf.V > 0 && leaves.count == 0 {
-		t.found.Errorf("topology", perLeaf.Pos(), "give topology.leaves", "%d hosts per leaf, but there are no leaves", perLeaf.V)
-		return
-	}
-	hostCount := leaves.count / rails * perLeaf.V
-	ports := 2 * (spines.count*leaves.count + leaves.count*perLeaf.V)
-	if spines.count+leaves.count+hostCount > maxDevices || ports > maxPorts {
-		t.found.Errorf("limits", n.pos(), "divide the fabric into several models",
-			"the counts make more than %d devices or %d ports", maxDevices, maxPorts)
-		return
-	}
-	platform := text(hosts.get("platform"))
-	if !platform.Set {
-		platform = Value[string]{V: "linux/generic", From: &Origin{Kind: FromDefault, Ref: "hosts are Linux hosts"}}
-	}
-	for i := range spines.count {
-		t.device(fmt.Sprintf("spine%d", i+1), "spine", spines.platform, spines.from, leaves.count)
-	}
-	for i := range leaves.count {
-		t.device(fmt.Sprintf("leaf%d", i+1), "leaf", leaves.platform, leaves.from, perLeaf.V+spines.count)
-	}
-	if hostCount > 0 {
-		from := perLeaf.From
-		for i := range hostCount {
-			t.device(fmt.Sprintf("host%d", i+1), "host", platform, from, rails)
+// device adds a device. What topology.devices says of one that is generated counts from the start, since interface
+// names follow from the platform.
+func (t *topology) device(name, role string, platform Value[string], from *Origin, ports int) *Device {
+	d := &Device{Name: name, Role: role, Platform: platform, From: from, Ports: make([]Port, 0, ports)}
+	if e := t.changes[name]; e != nil {
+		if r := text(e.get("role")); r.Set {
+			d.Role = r.V
+		}
+		d.Platform = winning(text(e.get("platform")), platform)
+		if g := text(e.get("group")); g.Set {
+			d.Group, d.GroupAt = g.V, g.From
 		}
 	}
-	down, up := decodeLink(n.get("links", "host_leaf")), decodeLink(n.get("links", "leaf_spine"))
-	for l := range leaves.count {
-		leaf := fmt.Sprintf("leaf%d", l+1)
-		for h := range perLeaf.V {
-			host := fmt.Sprintf("host%d", l/rails*perLeaf.V+h+1)
-			t.connect(leaf, fmt.Sprintf("downlink-%d", h+1), host, fmt.Sprintf("nic-%d", l%rails+1), down, leaves.from)
-		}
-		for s := range spines.count {
-			t.connect(leaf, fmt.Sprintf("uplink-%d", s+1), fmt.Sprintf("spine%d", s+1), fmt.Sprintf("downlink-%d", l+1), up, spines.from)
-		}
-	}
-	t.patterns(hosts)
-}
-
-// patterns names the interfaces of generated ports: by the platform's pattern on switches, in the order of the ports;
-// by topology.hosts.netdevs on hosts.
-func (t *topology) patterns(hosts *node) {
-	var netdevs []Value[string]
-	for _, e := range hosts.get("netdevs").list() {
-		netdevs = append(netdevs, text(e))
-	}
-	if rails := max(integer(hosts.get("rails")).V, 1); len(netdevs) > rails {
-		t.found.Errorf("topology", netdevs[rails].Pos(), "remove the names that are too many, or raise rails",
-			"%d interface names for %d NICs per host", len(netdevs), rails)
-	}
-	for _, d := range t.devices {
-		slices.SortStableFunc(d.Ports, func(a, b Port) int { return comparePorts(a.Name, b.Name) })
-		p, known := t.f.Catalog.Platform(d.Platform.V)
-		from := &Origin{Kind: FromProfile, Ref: p.Name + ": " + p.Source}
-		for i := range d.Ports {
-			t.index[d.Name][d.Ports[i].Name] = i
-			switch {
-			case d.Role == "host" && i < len(netdevs):
-				d.Ports[i].Iface = netdevs[i]
-			case !d.Host && known && p.Iface != "":
-				d.Ports[i].Iface = Value[string]{V: p.Port(i), Set: true, From: from}
-			}
-		}
-	}
-}
-
-// device adds a device; false when the name is taken.
-func (t *topology) device(name, role string, platform Value[string], from *Origin, ports int) bool {
-	if old := t.devices[name]; old != nil {
-		t.found.Add(diag.Finding{
-			Rule: "duplicate", Severity: diag.Error, Pos: from.At(), Msg: fmt.Sprintf("%s exists already", name),
-			Hint: "rename the device", Related: []diag.Related{{Pos: old.From.At(), Msg: "made here"}},
-		})
-		return false
-	}
-	t.devices[name] = &Device{
-		Name: name, Role: role, Host: strings.HasPrefix(platform.V, "linux/"), Platform: platform, From: from,
-		Ports: make([]Port, 0, ports),
-	}
-	t.index[name] = make(map[string]int, ports)
+	d.Host = strings.HasPrefix(d.Platform.V, "linux/")
+	t.devices[name] = d
 	t.order = append(t.order, name)
-	return true
+	return d
+}
+
+// find is the place of a port in a device's Ports.
+func (t *topology) find(d *Device, name string) (int, bool) {
+	const few = 8
+	if len(d.Ports) <= few {
+		i := slices.IndexFunc(d.Ports, func(p Port) bool { return p.Name == name })
+		return i, i >= 0
+	}
+	at := t.index[d.Name]
+	if len(at) != len(d.Ports) {
+		at = make(map[string]int, len(d.Ports))
+		for i := range d.Ports {
+			at[d.Ports[i].Name] = i
+		}
+		t.index[d.Name] = at
+	}
+	i, ok := at[name]
+	return i, ok
 }
 
 // port finds a port of a device and makes it when there is none.
 func (t *topology) port(d *Device, name string, from *Origin) *Port {
-	if i, ok := t.index[d.Name][name]; ok {
-		return &d.Ports[i]
+	i, ok := t.find(d, name)
+	if !ok {
+		t.ports++
+		i = len(d.Ports)
+		d.Ports = append(d.Ports, Port{Name: name, From: from})
+		if at := t.index[d.Name]; at != nil && len(at) == i {
+			at[name] = i
+		}
 	}
-	t.ports++
-	t.index[d.Name][name] = len(d.Ports)
-	d.Ports = append(d.Ports, Port{Name: name, From: from})
-	return &d.Ports[len(d.Ports)-1]
+	return &d.Ports[i]
 }
 
 // connect joins two ports of existing devices that are not joined yet.
@@ -201,6 +123,8 @@ func (t *topology) connect(a, pa, b, pb string, v linkValues, from *Origin) {
 			switch {
 			case d.Host:
 				p.Role = "nic"
+			case peer.Host && peer.Role == "storage":
+				p.Role = "storage"
 			case peer.Host:
 				p.Role = "host"
 			default:
@@ -210,7 +134,8 @@ func (t *topology) connect(a, pa, b, pb string, v linkValues, from *Origin) {
 	}
 }
 
-// listed adds the devices of topology.devices.
+// listed adds the devices of topology.devices, and the ports that they say more about. Those that are generated too keep
+// what is not said.
 func (t *topology) listed(n *node) {
 	for _, e := range n.get("devices").list() {
 		ports := e.get("ports").list()
@@ -218,15 +143,50 @@ func (t *topology) listed(n *node) {
 			t.found.Errorf("limits", e.pos(), "divide the fabric into several models", "more than %d devices", maxDevices)
 			return
 		}
-		if !t.device(e.name(), text(e.get("role")).V, text(e.get("platform")), e.from, len(ports)) {
-			continue
-		}
 		d := t.devices[e.name()]
-		for _, pn := range ports {
-			p := t.port(d, pn.name(), pn.from)
-			role := text(pn.get("role"))
-			p.Iface, p.Role, p.RoleAt, p.Speed = text(pn.get("iface")), role.V, role.From, value(pn.get("speed"), units.ParseBitRate)
+		if d == nil {
+			if !t.whole(e) {
+				continue
+			}
+			d = t.device(e.name(), "", Value[string]{}, e.from, len(ports))
 		}
+		for _, pn := range ports {
+			t.change(t.port(d, pn.name(), pn.from), pn)
+		}
+	}
+}
+
+// whole reports whether a listed device that counts do not make says what it is.
+func (t *topology) whole(e *node) bool {
+	var missing []string
+	for _, key := range []string{"role", "platform"} {
+		if !e.has(key) {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) > 0 && !t.broken {
+		t.found.Errorf("missing", e.pos(), "add "+strings.Join(missing, " and ")+"; only a device that the counts make may leave them out",
+			"topology.devices: %s has no %s", e.name(), strings.Join(missing, " and no "))
+	}
+	return e.get("role") != nil && e.get("platform") != nil
+}
+
+// change gives a port what its entry says.
+func (t *topology) change(p *Port, n *node) {
+	p.Iface = winning(text(n.get("iface")), p.Iface)
+	p.Speed = winning(value(n.get("speed"), units.ParseBitRate), p.Speed)
+	if role := text(n.get("role")); role.Set {
+		p.Role, p.RoleAt = role.V, role.From
+	}
+	if bond := text(n.get("bond")); bond.Set {
+		p.Bond = bond.V
+	}
+	if rail := integer(n.get("rail")); rail.Set {
+		p.Rail = rail.V + 1
+	}
+	p.NIC = winning(text(n.get("nic")), p.NIC)
+	if c := n.get("carries"); c != nil {
+		p.Carries = decodeCarries(c)
 	}
 }
 
@@ -257,6 +217,7 @@ func (t *topology) single(n *node) {
 			for _, x := range []*Port{p, q} {
 				x.Speed, x.Cable = winning(v.speed, x.Speed), winning(v.cable, x.Cable)
 			}
+			t.linkSays(da, pa, db, pb, e)
 			continue
 		}
 		free := true
@@ -275,6 +236,7 @@ func (t *topology) single(n *node) {
 		}
 		if free {
 			t.connect(da, pa, db, pb, v, e.from)
+			t.linkSays(da, pa, db, pb, e)
 		}
 	}
 	for _, d := range t.devices { // ports that nothing links are part of the fabric all the same, unless they say otherwise
@@ -286,6 +248,27 @@ func (t *topology) single(n *node) {
 			default:
 				p.Role = "fabric"
 			}
+		}
+	}
+}
+
+// linkSays gives both ports of a link what its entry says beyond speed and cable. Roles and breakouts are about switches.
+func (t *topology) linkSays(a, pa, b, pb string, n *node) {
+	role, parts, carries := text(n.get("role")), integer(n.get("breakout")), n.get("carries")
+	for _, e := range [2][2]string{{a, pa}, {b, pb}} {
+		d := t.devices[e[0]]
+		p := t.port(d, e[1], nil)
+		if carries != nil {
+			p.Carries = decodeCarries(carries)
+		}
+		if d.Host {
+			continue
+		}
+		if role.Set {
+			p.Role, p.RoleAt = role.V, role.From
+		}
+		if parts.Set {
+			p.Breakout = parts.V
 		}
 	}
 }
@@ -302,7 +285,7 @@ func winning[T any](v, w Value[T]) Value[T] {
 
 // linked is a port that has a peer; nil when there is none.
 func (t *topology) linked(device, port string) *Port {
-	i, ok := t.index[device][port]
+	i, ok := t.find(t.devices[device], port)
 	if !ok || t.devices[device].Ports[i].Peer == "" {
 		return nil
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
+// box is a platform with few ports.
+const box = "---\napiVersion: fabricctl/v1\nkind: Profile\nmetadata: {name: sonic/box}\nplatform: {iface: Ethernet%d, iface_step: 8, lanes: 8, breakouts: [2, 4], ports: 4, source: me, confidence: low}\n"
+
 // TestFindings holds one small model per thing that validation refuses. The golden shows each finding and the text at
 // its position.
 func TestFindings(t *testing.T) {
@@ -91,7 +94,22 @@ func TestFindings(t *testing.T) {
 		{"link to nowhere", strings.Replace(base, "    host_leaf:", "    list: [{a: \"leaf1:x\", b: \"leaf3:x\"}]\n    host_leaf:", 1)},
 		{"link to a taken port", strings.Replace(base, "    host_leaf:", "    list: [{a: \"leaf1:downlink-1\", b: \"leaf2:x\"}]\n    host_leaf:", 1)},
 		{"profile pattern", base + "---\napiVersion: fabricctl/v1\nkind: Profile\nmetadata: {name: sonic/x}\nplatform: {iface: Eth, source: me, confidence: low}\n"},
-		{"listed device with a taken name", strings.Replace(base, "  links:", "  devices: [{name: leaf1, role: leaf, platform: sonic/sn5600}]\n  links:", 1)},
+		{"bond", with(t, "per_leaf: 2,", "per_leaf: 2, bond: 4,")},
+		{"super-spines in groups", with(t, "  leaves:", "  super_spines: {count: 3, platform: sonic/sn5600, groups: 2}\n  leaves:")},
+		{"more groups than spines", with(t, "  leaves:", "  super_spines: {count: 4, platform: sonic/sn5600, groups: 2}\n  leaves:")},
+		{"super-spines without spines", with(t, "  spines: {count: 1, platform: sonic/sn5600}", "  super_spines: {count: 4, platform: sonic/sn5600}")},
+		{"links to nothing", with(t, "    leaf_spine:", "    spine_super: {speed: 400Gbps}\n    storage_leaf: {speed: 400Gbps}\n    leaf_spine:")},
+		{"breakout", strings.ReplaceAll(with(t, "leaf_spine: {speed: 400Gbps}", "leaf_spine: {speed: 400Gbps, breakout: {upper: 3, lower: 2}}"), "sonic/sn5600", "sonic/box") + box},
+		{"too many pods", with(t, "  spines:", "  pods: 1000\n  planes: 16\n  spines:")},
+		{"capacity", strings.ReplaceAll(with(t, "per_leaf: 2,", "per_leaf: 5,"), "sonic/sn5600", "sonic/box") + box},
+		{"capacity by listed links", strings.ReplaceAll(with(t, "    leaf_spine:", "    list: [{a: \"leaf1:x\", b: \"leaf2:x\", breakout: 2}, {a: \"leaf1:y\", b: \"spine1:y\", breakout: 2}, {a: \"leaf1:z\", b: \"spine1:z\"}]\n    leaf_spine:"), "sonic/sn5600", "sonic/box") + box},
+		{"listed device without a platform", with(t, "  links:", "  devices: [{name: other, role: leaf}, {name: leaf1}, {name: third}]\n  links:")},
+		{"leaf on a host platform", with(t, "  links:", "  devices: [{name: leaf1, platform: linux/generic}]\n  links:")},
+		{"role of a port", with(t, "  links:", "  devices: [{name: leaf1, ports: [{name: x, role: boarder}]}]\n  links:")},
+		{"rail elsewhere", with(t, "per_leaf: 2,", "per_leaf: 2, rails: 2,") + inventory("  host1: {nics: [{netdev: eth0, rail: 1}]}\n")},
+		{"rail of a host without rails", base + inventory("  host1: {nics: [{netdev: eth0, rail: 1}]}\n")},
+		{"bond in two groups", strings.Replace(with(t, "per_leaf: 2,", "per_leaf: 2, bond: 2,"), "  links:", "  devices: [{name: leaf1, group: a}, {name: leaf2, group: b}]\n  links:", 1)},
+		{"listed device that is generated too", strings.Replace(base, "  links:", "  devices: [{name: leaf1, role: leaf, platform: sonic/sn5600}]\n  links:", 1)},
 	} {
 		_, l := Load(files("m.yaml", x.model), "m.yaml")
 		fmt.Fprintf(&b, "== %s\n", x.name)
