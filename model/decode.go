@@ -93,6 +93,7 @@ func decodeClass(n *node) Class {
 	}
 	if s := text(n.get("scheduling")); s.Set {
 		c.Strict = Value[bool]{V: s.V == "strict", Set: true, From: s.From}
+		c.NoSched = Value[bool]{V: s.V == "none", Set: true, From: s.From}
 	}
 	if e := n.get("ecn"); e != nil && e.shape == scalarNode {
 		c.ECNOff = Value[bool]{V: true, Set: true, From: e.from}

@@ -77,6 +77,7 @@ type Class struct {
 	ECNOff    Value[bool]          // ecn: off, PFC alone is meant
 	Bandwidth Value[units.Percent] // share of the non-strict classes, whole percent
 	Strict    Value[bool]          // scheduling: strict
+	NoSched   Value[bool]          // scheduling: none, the queue has no scheduler of its own and the device's default holds
 	Xoff      Xoff                 // not rendered yet
 	Headroom  Value[AutoBytes]     // not rendered yet
 	Xon       Value[AutoBytes]     // not rendered yet

@@ -224,7 +224,7 @@ func classSchema(whole bool) *field {
 			leaf("xon", autoBytesScalar(), "where pause ends").inert(),
 		),
 		bandwidth,
-		leaf("scheduling", enumScalar("strict", "weighted"), "default weighted"),
+		leaf("scheduling", enumScalar("strict", "weighted", "none"), "default weighted; none: the queue has no scheduler of its own, and what the device does by itself holds"),
 		leaf("fan_in", intScalar("number", 1, 4096), "smallest congesting fan-in, for the ECN rules").inert(),
 		leaf("flows", intScalar("number", 1, 1<<20), "flows per fan-in, for the ECN rules").inert(),
 		leaf("drop_incomplete_arp", boolScalar(), "feeds the rule arp-complete").inert(),

@@ -101,6 +101,9 @@ func (v *validator) bandwidth() {
 		if c := &v.f.Classes[i]; c.Strict.V && c.Bandwidth.Set {
 			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove bandwidth, or scheduling: strict",
 				"class %s is strict and takes no share, but has bandwidth %s", c.Name, c.Bandwidth.V)
+		} else if c.NoSched.V && c.Bandwidth.Set {
+			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove bandwidth, or scheduling: none",
+				"class %s has no scheduler and takes no share, but has bandwidth %s", c.Name, c.Bandwidth.V)
 		}
 	}
 }

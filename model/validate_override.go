@@ -69,6 +69,9 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 		if c.Bandwidth.Set && v.f.Classes[base].Strict.V {
 			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove it", "class %s is strict and takes no share", c.Name)
 		}
+		if c.Bandwidth.Set && v.f.Classes[base].NoSched.V {
+			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove it", "class %s has scheduling: none and takes no share", c.Name)
+		}
 		shares = shares || c.Bandwidth.Set
 	}
 	if shares {

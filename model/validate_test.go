@@ -28,6 +28,7 @@ func TestFindings(t *testing.T) {
 		{"no code point", with(t, "dscp: [48]", "dscp: []")},
 		{"bandwidth", with(t, "bandwidth: 40%", "bandwidth: 41%")},
 		{"strict share", with(t, "scheduling: strict", "scheduling: strict, bandwidth: 1%") + ""},
+		{"share without a scheduler", with(t, "scheduling: strict", "scheduling: none, bandwidth: 1%") + ""},
 		{"no rest", with(t, "dscp: rest", "dscp: [0]")},
 		{"two rest", with(t, "dscp: [48]", "dscp: rest")},
 		{"no cnp", with(t, "role: cnp, ", "")},

@@ -224,6 +224,9 @@ func eosEffective(k Key, v *string) (string, bool) {
 		}
 		return "", false
 	}
+	if *v == "auto" && k.Scope == "" && k.Object == eosPolling { // EOS's choice, as without the line
+		return "", false
+	}
 	off := *v == "no" && k.Object == eosPFC || (*v == "no" || *v == "drop") && eosPrioHead.MatchString(k.Object)
 	if off && k.Field == "" {
 		return "", false

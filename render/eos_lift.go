@@ -176,8 +176,7 @@ func (l *eosLifter) trust(levels []string, p *intent.Policy) {
 	}
 }
 
-// queue reads the queue of priority i: it is used when its mode stands in the profile, or scheduling or marking on
-// the interface.
+// queue reads the queue of priority i. It is used when a line gives it a priority or a share.
 func (l *eosLifter) queue(levels []string, i int, p *intent.Policy) {
 	x := &p.Queues[i]
 	if p.TCQueue[i] > 7 {
@@ -189,7 +188,6 @@ func (l *eosLifter) queue(levels []string, i int, p *intent.Policy) {
 			line := fmt.Sprintf("%s %d", word, p.TCQueue[i])
 			if n == 0 || l.stands(level, line) {
 				scopes = append(scopes, eosInside(level, line))
-				x.Used = x.Used || n > 0
 			}
 		}
 	}
@@ -207,8 +205,8 @@ func (l *eosLifter) queue(levels []string, i int, p *intent.Policy) {
 		scheduled = true
 	}
 	l.ecn(scopes, x, p)
-	x.Used = x.Used || scheduled || x.ECN.On
-	if x.Used && priority == "" {
+	x.Used = scheduled
+	if (x.Used || x.ECN.On) && priority == "" {
 		l.say(diag.Info, Key{scopes[len(scopes)-1], eosPriority, ""}, "neither strict nor \"no priority\": EOS's default holds, which is not certain")
 	}
 	for _, s := range scopes {

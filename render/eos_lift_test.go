@@ -73,7 +73,7 @@ interface Ethernet2/5/5
 			"Ethernet2/5/1": with(eosFactory(9214), func(p *intent.Policy) {
 				p.Known &^= intent.AreaSet(intent.AreaECN)
 				lossless(p, 3)
-				p.Queues[3].Used, p.Queues[3].ECN = true, intent.ECN{On: true, Pmax: 20 * units.OnePercent}
+				p.Queues[3].ECN = intent.ECN{On: true, Pmax: 20 * units.OnePercent}
 			}),
 			"Ethernet2/5/5": eosFactory(9214),
 		},
@@ -130,7 +130,7 @@ priority-flow-control pause watchdog default timeout 10
 			lossless(p, 0)
 			p.Queues[1] = intent.Queue{Used: true, Weight: 50}
 			p.Queues[2] = intent.Queue{Used: true, Strict: true, Weight: 10, ECN: intent.ECN{On: true, Kmin: 320, Kmax: 640, Pmax: 90 * units.OnePercent}}
-			p.Queues[4] = intent.Queue{Used: true, Drop: true}
+			p.Queues[4] = intent.Queue{Drop: true}
 			p.Watchdog = intent.Watchdog{On: true, Detect: 50, Restore: 1110, Action: intent.ActionDrop}
 		})},
 	}, {
@@ -233,7 +233,7 @@ interface Ethernet2
 		want: map[string]intent.Policy{
 			"Ethernet1": with(eosFactory(0), func(p *intent.Policy) {
 				p.Known &^= intent.AreaSet(intent.AreaMTU, intent.AreaECN)
-				p.Queues[3].Used, p.Queues[3].ECN = true, intent.ECN{On: true, Kmin: 1, Kmax: 2}
+				p.Queues[3].ECN = intent.ECN{On: true, Kmin: 1, Kmax: 2}
 				p.Watchdog.On = true
 			}),
 			"Ethernet2": eosFactory(1500),

@@ -371,7 +371,9 @@ func (b *eosBuilder) watchdog() {
 	b.put(b.profile, eosWatchdog, "", "", "watchdog.detect")
 	timer(eosTimeout, "detect", w.Detect, 10, 60_000, 10)
 	timer(eosRecovery, "restore", w.Restore, 10, 60_000, 10)
-	timer(eosPolling, "poll", w.Poll, 5, 30_000, 1)
+	if w.Poll > 0 { // 0 is EOS's choice
+		timer(eosPolling, "poll", w.Poll, 5, 30_000, 1)
+	}
 	if most := min(w.Detect, w.Restore) / 2; w.Poll > most {
 		b.say("watchdog-polling", diag.Warning, "watchdog.poll", fmt.Sprintf("lower poll to at most %dms", most),
 			"poll %dms is above half of the shorter of detect %dms and restore %dms; EOS then polls at an interval of its own",

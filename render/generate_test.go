@@ -53,9 +53,12 @@ func drawDevice(t *rapid.T, x target) intent.Device {
 	return d
 }
 
+// unscheduled is the class whose queue has no scheduler of its own, on every port alike.
+const unscheduled = "checkpoint-and-restart"
+
 // drawClasses names two to five priorities, 0 always among them.
 func drawClasses(t *rapid.T, d *intent.Device) {
-	names := []string{"default", "cnp", "training", "storage", "checkpoint-and-restart"}
+	names := []string{"default", "cnp", "training", "storage", unscheduled}
 	n := rapid.IntRange(2, len(names)).Draw(t, "classes")
 	prios := rapid.Permutation([]int{1, 2, 3, 4, 5, 6, 7}).Draw(t, "priorities")
 	d.Classes[0] = names[0]
@@ -77,8 +80,8 @@ func drawPolicy(t *rapid.T, x target, d *intent.Device, poll int32) intent.Polic
 		}
 		named = append(named, uint8(i))
 		q := &p.Queues[i]
-		q.Used = true
-		if q.Strict = rapid.Bool().Draw(t, "strict"); !q.Strict {
+		if q.Used = class != unscheduled; !q.Used {
+		} else if q.Strict = rapid.Bool().Draw(t, "strict"); !q.Strict {
 			q.Weight = rapid.Uint8Range(1, 100).Draw(t, "weight")
 		}
 		if i > 0 {

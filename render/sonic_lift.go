@@ -14,8 +14,7 @@ import (
 
 // sonicLift says what a ConfigDB does to each port: it follows DSCP to traffic class to queue, priority group and
 // paused queue through the maps that the port binds (the row "global" serves ports without a DSCP map of their own),
-// and reads profiles through the rows that bind them. A queue is used when its row binds a scheduler or a WRED
-// profile. Without MTU in a row, and for queues on VOQ systems, the area is unknown.
+// and reads profiles through the rows that bind them. A queue is used when its row binds a scheduler. Without MTU in a row, and for queues on VOQ systems, the area is unknown.
 func sonicLift(c Config, f Facts) (map[string]intent.Policy, diag.List) {
 	l := sonicLifter{db: SonicRows(c), host: f.Hostname, said: map[sonicSaid]map[string]bool{}}
 	l.queues = l.readQueues()
@@ -255,7 +254,6 @@ func (l *sonicLifter) queue(port string, index int, q *intent.Queue) {
 		l.scheduler(at, s, q)
 	}
 	if w := row["wred_profile"]; w != "" {
-		q.Used = true
 		l.wred(at, w, q)
 	}
 }
@@ -385,7 +383,9 @@ func (l *sonicLifter) watchdog(port string, p *intent.Policy) {
 		into       *int32
 	}{{port, "detection_time", &w.Detect}, {port, "restoration_time", &w.Restore}, {"GLOBAL", "POLL_INTERVAL", &w.Poll}} {
 		n, ok := l.number("PFC_WD", t.row, t.field, 1<<31-1)
-		if !ok {
+		if !ok && t.row == "GLOBAL" {
+			l.say(diag.Info, "PFC_WD|GLOBAL", "POLL_INTERVAL is missing: the interval is the image's choice")
+		} else if !ok {
 			l.warn("PFC_WD|"+t.row, "%s is missing", t.field)
 		}
 		*t.into = int32(n)

@@ -42,7 +42,7 @@ func TestSonicLift(t *testing.T) {
 	queue := func(wred string) string {
 		return `{"QUEUE": {"Ethernet0|3": {"wred_profile": "w"}}, "WRED_PROFILE": {"w": {` + wred + `}}}`
 	}
-	marks := intent.Queue{Used: true, ECN: intent.ECN{On: true, Kmin: 100, Kmax: 200, Pmax: 50_000}}
+	marks := intent.Queue{ECN: intent.ECN{On: true, Kmin: 100, Kmax: 200, Pmax: 50_000}}
 	for _, c := range []struct {
 		name, text string
 		want       func(*intent.Policy)
@@ -86,11 +86,11 @@ func TestSonicLift(t *testing.T) {
 		},
 		{"marking", queue(`"ecn": "ecn_all", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3] = marks }, nil},
 		{"marking in an old mode", queue(`"ecn": "ecn_green_yellow", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3] = marks }, []string{"ecn ecn_green_yellow treats red packets unlike green ones"}},
-		{"thresholds without enable", queue(`"ecn": "ecn_all", ` + ramp), func(p *intent.Policy) { p.Queues[3].Used = true }, []string{"wred_green_enable is not true: nothing is marked"}},
-		{"drop", queue(enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Used, p.Queues[3].Drop = true, true }, nil},
-		{"drop for green, marks for red", queue(`"ecn": "ecn_red", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Used, p.Queues[3].Drop = true, true }, []string{"ecn ecn_red treats red packets"}},
-		{"a mode that is none", queue(`"ecn": "ecn_on", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Used, p.Queues[3].Drop = true, true }, []string{`ecn "ecn_on" is not understood`}},
-		{"marking without numbers", queue(`"ecn": "ecn_all", ` + enabled), func(p *intent.Policy) { p.Queues[3] = intent.Queue{Used: true, ECN: intent.ECN{On: true}} }, []string{"marking is on without green_min_threshold"}},
+		{"thresholds without enable", queue(`"ecn": "ecn_all", ` + ramp), func(*intent.Policy) {}, []string{"wred_green_enable is not true: nothing is marked"}},
+		{"drop", queue(enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Drop = true }, nil},
+		{"drop for green, marks for red", queue(`"ecn": "ecn_red", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Drop = true }, []string{"ecn ecn_red treats red packets"}},
+		{"a mode that is none", queue(`"ecn": "ecn_on", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Drop = true }, []string{`ecn "ecn_on" is not understood`}},
+		{"marking without numbers", queue(`"ecn": "ecn_all", ` + enabled), func(p *intent.Policy) { p.Queues[3] = intent.Queue{ECN: intent.ECN{On: true}} }, []string{"marking is on without green_min_threshold"}},
 		{
 			"yellow otherwise", queue(`"ecn": "ecn_all", ` + enabled + `, ` + strings.Replace(ramp, `"yellow_max_threshold": "200"`, `"yellow_max_threshold": "900"`, 1)),
 			func(p *intent.Policy) { p.Queues[3] = marks },
@@ -132,7 +132,7 @@ func TestSonicLift(t *testing.T) {
 				"SCHEDULER": {"a": {"type": "STRICT"}}, "WRED_PROFILE": {"w": {` + enabled + `, ` + ramp + `}}}`,
 			func(p *intent.Policy) {
 				p.Queues[3] = intent.Queue{Used: true, Strict: true, Drop: true}
-				p.Queues[4] = intent.Queue{Used: true, Drop: true}
+				p.Queues[4] = intent.Queue{Drop: true}
 			},
 			[]string{"queue 3 of the port is configured by another row too"},
 		},

@@ -315,5 +315,8 @@ func (b *sonicBuilder) watchdog(p *intent.Port, w intent.Watchdog) {
 	}
 	b.bindNumber(p, "PFC_WD", "detection_time", int64(w.Detect), 100, 5000, "watchdog.detect")
 	b.bindNumber(p, "PFC_WD", "restoration_time", int64(w.Restore), 100, 60000, "watchdog.restore")
+	if w.Poll == 0 {
+		return // the image's choice
+	}
 	b.number(p, sonicPoll.Scope, sonicPoll.Object, sonicPoll.Field, int64(w.Poll), 100, 1000, "watchdog.poll")
 }

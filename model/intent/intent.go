@@ -183,7 +183,7 @@ type ECN struct {
 
 // Queue is the behaviour of one priority and its egress queue.
 type Queue struct {
-	Used     bool  // something is configured for it
+	Used     bool  // it has a scheduler of its own: strict, or weighted with or without a weight
 	Lossless bool  // PFC: we send pause for this priority and obey it
 	Strict   bool  // strict priority; otherwise DWRR by Weight
 	Weight   uint8 // DWRR weight; 0 = none given

@@ -198,7 +198,7 @@ func (c *compiled) class(k *model.Class) {
 	p := k.Priority.V & 7
 	line := &model.Origin{Kind: model.FromLine, Pos: k.Pos}
 	q := Queue{
-		Used: true, Lossless: k.Lossless.V, Strict: k.Strict.V, Weight: uint8(k.Bandwidth.V / units.OnePercent),
+		Used: !k.NoSched.V, Lossless: k.Lossless.V, Strict: k.Strict.V, Weight: uint8(k.Bandwidth.V / units.OnePercent),
 		ECN: ECN{On: k.ECN.Kmin.Set && k.ECN.Kmax.Set && k.ECN.Pmax.Set},
 	}
 	c.set(field("class", p), k.Priority.From)

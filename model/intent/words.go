@@ -117,12 +117,14 @@ func queueValues(p *Policy, i int) []Value {
 		scheduling = "strict"
 	case q.Weight > 0:
 		scheduling = "weight " + strconv.Itoa(int(q.Weight))
+	case q.Used:
+		scheduling = "weighted"
 	}
 	if q.ECN.On {
 		marking = [3]string{q.ECN.Kmin.String(), q.ECN.Kmax.String(), q.ECN.Pmax.String()}
 	}
 	chain := none
-	if p.Known.Has(AreaMaps) && (q.Used || q.Lossless) {
+	if p.Known.Has(AreaMaps) && (q.Used || q.Lossless || q.ECN.On) {
 		chain = fmt.Sprintf("queue %s, pg %s, pause %s", index(p.TCQueue[i]), index(p.TCPG[i]), index(p.PFCQueue[i]))
 	}
 	return []Value{
