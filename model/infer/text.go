@@ -1,0 +1,338 @@
+package infer
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// writer writes YAML by lines.
+type writer struct{ strings.Builder }
+
+func (w *writer) line(indent int, format string, a ...any) {
+	w.WriteString(strings.Repeat("  ", indent))
+	fmt.Fprintf(w, format, a...)
+	w.WriteByte('\n')
+}
+
+// text is the Fabric document, with a Profile document before it for each platform that fabricctl does not know.
+func (d *draft) text(name string) string {
+	w := &writer{}
+	w.line(0, "# What the devices did when fabricctl import read them. Nothing here is owned: plan compares, and writes nothing.")
+	d.writeProfiles(w)
+	w.line(0, "apiVersion: %s\nkind: Fabric\nmetadata: {name: %s}", model.APIVersion, scalar(name))
+	d.writeTopology(w)
+	d.writeMTU(w)
+	d.writeClasses(w)
+	if dog := d.dog[place{}]; dog.On {
+		w.line(0, "pfc_watchdog: {%s}", dogFields(intent.Watchdog{}, dog))
+	}
+	if n := d.nccl; n.On {
+		fields := "class: " + d.byPoint(n.TrafficClass>>2)
+		if n.Timeout > 0 {
+			fields += fmt.Sprintf(", timeout: %d", n.Timeout)
+		}
+		if n.RetryCount > 0 {
+			fields += fmt.Sprintf(", retry_count: %d", n.RetryCount)
+		}
+		w.line(0, "nccl: {%s}", fields)
+	}
+	w.line(0, "# To let fabricctl write an area, own it, one at a time: {switches: {ecn: own}, hosts: observe}.")
+	w.line(0, "manage: {switches: observe, hosts: observe}")
+	d.writeOverrides(w)
+	return w.String()
+}
+
+func (d *draft) byPoint(dscp uint8) string {
+	i := slices.IndexFunc(d.classes, func(c class) bool { return !c.rest && slices.Contains(c.dscp, int(dscp)) })
+	return d.classes[i].name
+}
+
+// writeProfiles describes platforms that are not in the catalog by nothing but their name.
+func (d *draft) writeProfiles(w *writer) {
+	var unknown []string
+	for i := range d.net.Devices {
+		if dev := &d.net.Devices[i]; dev.Profile.Name == "" && !slices.Contains(unknown, dev.Platform) {
+			unknown = append(unknown, dev.Platform)
+		}
+	}
+	slices.Sort(unknown)
+	for _, p := range unknown {
+		w.line(0, "# fabricctl knows nothing of this hardware: fill in what the vendor says, or name a platform that it knows.")
+		w.line(0, "apiVersion: %s\nkind: Profile\nmetadata: {name: %s}", model.APIVersion, scalar(p))
+		w.line(0, "platform: {source: what the device calls itself, confidence: low}\n---")
+	}
+	if len(unknown) > 0 {
+		d.found.Warningf("platform", noPos, "fill in the Profile in the document, or name the platform under devices.NAME.platform in the inventory",
+			"no profile is known for %s: limits of the hardware are not checked", strings.Join(unknown, ", "))
+	}
+}
+
+func (d *draft) writeTopology(w *writer) {
+	w.line(0, "topology:")
+	w.line(1, "devices:")
+	byRole := slices.Clone(d.net.Devices)
+	slices.SortStableFunc(byRole, func(a, b intent.Device) int { return roleOrder(a.Role, b.Role) })
+	for i := range byRole {
+		dev := &byRole[i]
+		w.line(2, "- name: %s", scalar(dev.Name))
+		w.line(3, "role: %s", scalar(dev.Role))
+		w.line(3, "platform: %s", scalar(dev.Platform))
+		if len(dev.Ports) == 0 {
+			continue
+		}
+		w.line(3, "ports:")
+		for _, p := range dev.Ports {
+			fields := "name: " + scalar(p.Name)
+			if p.Iface != "" {
+				fields += ", iface: " + scalar(p.Iface)
+			}
+			fields += ", role: " + p.Role
+			if p.Speed > 0 {
+				fields += ", speed: " + p.Speed.String()
+			}
+			w.line(4, "- {%s}", fields)
+		}
+	}
+	var links []string
+	done := map[end]bool{}
+	for _, dev := range byRole {
+		for _, p := range dev.Ports {
+			a, b := end{dev.Name, p.Name}, end{p.Peer, p.PeerPort}
+			if p.Peer != "" && !done[a] {
+				done[b] = true
+				links = append(links, fmt.Sprintf("- {a: %q, b: %q}", b, a))
+			}
+		}
+	}
+	if len(links) > 0 {
+		w.line(1, "links:")
+		w.line(2, "list:")
+		for _, l := range links {
+			w.line(3, "%s", l)
+		}
+	}
+}
+
+var plainRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+
+// scalar is s as YAML takes it for text, in block and in flow mappings, as a key and as a value.
+func scalar(s string) string {
+	switch strings.ToLower(s) {
+	case "null", "true", "false", "yes", "no", "on", "off", "y", "n":
+		return `"` + s + `"`
+	}
+	if plainRE.MatchString(s) {
+		return s
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// Sizes that stand in the document where no device told its own. They are said to be guesses, and change nothing while
+// nothing is owned.
+const (
+	guessMTU     units.Bytes = 9216
+	guessHostMTU units.Bytes = 1500
+)
+
+func (d *draft) writeMTU(w *writer) {
+	var fields, guesses []string
+	hosts, switches := false, false
+	for i := range d.net.Devices {
+		hosts, switches = hosts || d.net.Devices[i].Host, switches || !d.net.Devices[i].Host
+	}
+	if switches {
+		v := d.mtu[place{}]
+		if !d.mtuSeen {
+			v = guessMTU
+			guesses = append(guesses, "fabric")
+		}
+		fields = append(fields, "fabric: "+exact(v))
+	}
+	if hosts {
+		v := d.hostMTU[place{}]
+		if !d.nicSeen {
+			v = guessHostMTU
+			guesses = append(guesses, "host")
+		}
+		fields = append(fields, "host: "+exact(v))
+	}
+	note := ""
+	for _, g := range guesses {
+		what := "switch port told its MTU"
+		if g == "host" {
+			what = "host was read"
+		}
+		d.found.Infof("mtu-guess", noPos, "write what it is to be", "no %s: mtu.%s is a guess", what, g)
+		note = "   # a guess where nothing was read: " + strings.Join(guesses, ", ")
+	}
+	w.line(0, "mtu: {%s}%s", strings.Join(fields, ", "), note)
+}
+
+// exact is a size in bytes: MTUs are known by their numbers.
+func exact(b units.Bytes) string { return fmt.Sprintf("%dB", int64(b)) }
+
+func (d *draft) writeClasses(w *writer) {
+	w.line(0, "classes:")
+	for i := range d.classes {
+		c := &d.classes[i]
+		w.line(1, "- name: %s", c.name)
+		if c.cnp {
+			w.line(2, "role: cnp   # %s", c.guess)
+		}
+		if c.rest {
+			w.line(2, "dscp: rest")
+		} else {
+			w.line(2, "dscp: [%s]", points(c.dscp))
+		}
+		w.line(2, "priority: %d", c.priority)
+		if c.lossless {
+			w.line(2, "lossless: true")
+		}
+		if e := d.ecn[c.priority][place{}]; e.On {
+			w.line(2, "ecn: {%s}", ecnFields(intent.ECN{}, e))
+		}
+		switch share := d.shares[place{}][c.priority]; {
+		case c.strict:
+			w.line(2, "scheduling: strict")
+		case !c.used:
+			w.line(2, "scheduling: none")
+		case share > 0:
+			w.line(2, "bandwidth: %d%%", share)
+		}
+	}
+}
+
+// points writes code points as a list with ranges; the first stays the first.
+func points(ps []int) string {
+	first := ""
+	if len(ps) > 1 && !slices.IsSorted(ps) {
+		first, ps = fmt.Sprint(ps[0])+", ", ps[1:]
+	}
+	return first + strings.ReplaceAll(intent.Ranges(ps), ",", ", ")
+}
+
+// ecnFields are the fields of a ramp that differ from the one above.
+func ecnFields(above, e intent.ECN) string {
+	var fs []string
+	add := func(key string, same bool, v fmt.Stringer) {
+		if !above.On || !same {
+			fs = append(fs, key+": "+v.String())
+		}
+	}
+	add("kmin", e.Kmin == above.Kmin, e.Kmin)
+	add("kmax", e.Kmax == above.Kmax, e.Kmax)
+	add("pmax", e.Pmax == above.Pmax, e.Pmax)
+	return strings.Join(fs, ", ")
+}
+
+// dogFields are the fields of a watchdog that differ from the one above.
+func dogFields(above, w intent.Watchdog) string {
+	var fs []string
+	add := func(key string, same bool, v string) {
+		if !above.On || !same {
+			fs = append(fs, key+": "+v)
+		}
+	}
+	add("detect", w.Detect == above.Detect, fmt.Sprintf("%dms", w.Detect))
+	add("restore", w.Restore == above.Restore, fmt.Sprintf("%dms", w.Restore))
+	if w.Poll > 0 {
+		add("poll", w.Poll == above.Poll, fmt.Sprintf("%dms", w.Poll))
+	}
+	add("action", w.Action == above.Action, w.Action.String())
+	return strings.Join(fs, ", ")
+}
+
+// writeOverrides writes what differs by role, device and port, and that hosts which nobody read are planned.
+func (d *draft) writeOverrides(w *writer) {
+	at := d.places()
+	planned := map[string]bool{}
+	for i := range d.net.Devices {
+		if dev := &d.net.Devices[i]; dev.State == intent.Planned {
+			p := place{role: dev.Role, device: dev.Name}
+			if !slices.ContainsFunc(d.net.Devices, func(o intent.Device) bool { return o.Role == dev.Role && o.State != intent.Planned }) {
+				p.device = ""
+			}
+			planned[p.role+" "+p.device] = true
+			at[p] = true
+		}
+	}
+	delete(at, place{})
+	if len(at) == 0 {
+		return
+	}
+	for p := range at { // what is above has to be there too
+		for q := p.above(); q != (place{}); q = q.above() {
+			at[q] = true
+		}
+	}
+	order := make([]place, 0, len(at))
+	for p := range at {
+		order = append(order, p)
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		return cmp.Or(roleOrder(a.role, b.role), intent.CompareNames(a.device, b.device), intent.CompareNames(a.port, b.port))
+	})
+	w.line(0, "overrides:")
+	for i, p := range order {
+		indent := 1
+		switch prev := order[max(i-1, 0)]; {
+		case p.device == "":
+			w.line(1, "%s:", scalar(p.role))
+		case p.port == "":
+			if prev.device == "" {
+				w.line(2, "devices:")
+			}
+			w.line(3, "%s:", scalar(p.device))
+			indent = 3
+		default:
+			if prev.port == "" {
+				w.line(4, "ports:")
+			}
+			w.line(5, "%s:", scalar(p.port))
+			indent = 5
+		}
+		d.writeOverride(w, indent+1, p, planned[p.role+" "+p.device] && p.port == "")
+	}
+}
+
+func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
+	if planned {
+		w.line(indent, "state: planned   # heard over LLDP, not read")
+	}
+	if v, ok := d.mtu[p]; ok {
+		w.line(indent, "mtu: {fabric: %s}", exact(v))
+	}
+	if v, ok := d.hostMTU[p]; ok {
+		w.line(indent, "mtu: {host: %s}", exact(v))
+	}
+	var classes []string
+	for i := range d.classes {
+		c := &d.classes[i]
+		var fields []string
+		if e, ok := d.ecn[c.priority][p]; ok {
+			fields = append(fields, "ecn: {"+ecnFields(d.ecn[c.priority].inherited(p), e)+"}")
+		}
+		if s, ok := d.shares[p]; ok && s[c.priority] != d.shares.inherited(p)[c.priority] {
+			fields = append(fields, fmt.Sprintf("bandwidth: %d%%", s[c.priority]))
+		}
+		if len(fields) > 0 {
+			classes = append(classes, fmt.Sprintf("- {name: %s, %s}", c.name, strings.Join(fields, ", ")))
+		}
+	}
+	if len(classes) > 0 {
+		w.line(indent, "classes:")
+		for _, c := range classes {
+			w.line(indent+1, "%s", c)
+		}
+	}
+	if dog, ok := d.dog[p]; ok {
+		w.line(indent, "pfc_watchdog: {%s}", dogFields(d.dog.inherited(p), dog))
+	}
+}
