@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -248,6 +247,20 @@ func Hops(via string) []Hop {
 	return hs
 }
 
+// splitPort cuts host:port and [IPv6]:port; the port is "" when there is none.
+func splitPort(s string) (host, port string) {
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		if host, tail, closed := strings.Cut(rest, "]"); closed && (tail == "" || tail[0] == ':') {
+			return host, strings.TrimPrefix(tail, ":")
+		}
+	}
+	if strings.Count(s, ":") == 1 {
+		host, port, _ = strings.Cut(s, ":")
+		return host, port
+	}
+	return s, ""
+}
+
 // parseHop checks one jump host and makes it canonical.
 func parseHop(s string) (string, *problem) {
 	s = strings.TrimSpace(s)
@@ -255,10 +268,7 @@ func parseHop(s string) (string, *problem) {
 	if !ok {
 		user, address = "", s
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		host, port = strings.Trim(address, "[]"), ""
-	}
+	host, port := splitPort(address)
 	_, notIP := netip.ParseAddr(host)
 	_, bad := addressScalar().parse(host)
 	_, badPort := parsePort(port)
