@@ -121,7 +121,7 @@ func (v *validator) sum(base []Class, over []Class) {
 				pos = b.Pos()
 			}
 		}
-		if b.Set && !base[i].Strict.V {
+		if b.Set && !base[i].Strict.V && !base[i].NoSched.V {
 			total += b.V
 			related = append(related, diag.Related{Pos: b.Pos(), Msg: fmt.Sprintf("%s for %s", b.V, base[i].Name)})
 		}
