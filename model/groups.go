@@ -238,7 +238,7 @@ func (t *topology) capacity() {
 		if d.Host || !ok || p.Ports == 0 {
 			continue
 		}
-		need := t.frontPorts(d)
+		need := t.frontPorts(d, slices.Max(append([]int{1}, p.Breakouts...)))
 		if need <= p.Ports {
 			continue
 		}
@@ -250,7 +250,7 @@ func (t *topology) capacity() {
 		t.found.Add(diag.Finding{
 			Rule: "capacity", Severity: diag.Error, Pos: d.From.At(), Devices: []string{d.Name}, Roles: []string{d.Role},
 			Msg:     fmt.Sprintf("%s needs %d front ports, but %s has %d", d.Name, need, p.Name, p.Ports),
-			Hint:    fmt.Sprintf("take away %d links, split ports with breakout, or choose a larger platform", need-p.Ports),
+			Hint:    fmt.Sprintf("that is %d too many: remove links, split ports with breakout, or choose a larger platform", need-p.Ports),
 			Related: []diag.Related{{Pos: d.Platform.Pos(), Msg: "the platform is given here"}},
 		})
 	}
@@ -261,9 +261,9 @@ func (t *topology) capacity() {
 	}
 }
 
-// frontPorts is how many physical ports the links and listed ports of a switch need: those of generated links as they were
-// laid out, others by how many share one.
-func (t *topology) frontPorts(d *Device) int {
+// frontPorts is how many physical ports the links and listed ports of a switch need at least: those of generated links as
+// they were laid out, others by how many share one, or could.
+func (t *topology) frontPorts(d *Device, most int) int {
 	n := 0
 	if m := t.front[d.Name]; m != nil {
 		n = m.port
@@ -271,7 +271,7 @@ func (t *topology) frontPorts(d *Device) int {
 	extra := map[int]int{}
 	for i := range d.Ports {
 		if p := &d.Ports[i]; !p.laidOut {
-			extra[max(p.Breakout, 1)]++
+			extra[cmp.Or(p.Breakout, most)]++
 		}
 	}
 	for parts, links := range extra {

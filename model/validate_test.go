@@ -103,7 +103,7 @@ func TestFindings(t *testing.T) {
 		{"breakout", strings.ReplaceAll(with(t, "leaf_spine: {speed: 400Gbps}", "leaf_spine: {speed: 400Gbps, breakout: {upper: 3, lower: 2}}"), "sonic/sn5600", "sonic/box") + box},
 		{"too many pods", with(t, "  spines:", "  pods: 1000\n  planes: 16\n  spines:")},
 		{"capacity", strings.ReplaceAll(with(t, "per_leaf: 2,", "per_leaf: 5,"), "sonic/sn5600", "sonic/box") + box},
-		{"capacity by listed links", strings.ReplaceAll(with(t, "    leaf_spine:", "    list: [{a: \"leaf1:x\", b: \"leaf2:x\", breakout: 2}, {a: \"leaf1:y\", b: \"spine1:y\", breakout: 2}, {a: \"leaf1:z\", b: \"spine1:z\"}]\n    leaf_spine:"), "sonic/sn5600", "sonic/box") + box},
+		{"capacity by listed links", strings.ReplaceAll(with(t, "    leaf_spine:", "    list: [{a: \"leaf1:x\", b: \"leaf2:x\", breakout: 1}, {a: \"leaf1:y\", b: \"spine1:y\", breakout: 2}, {a: \"leaf1:z\", b: \"spine1:z\"}]\n    leaf_spine:"), "sonic/sn5600", "sonic/box") + box},
 		{"listed device without a platform", with(t, "  links:", "  devices: [{name: other, role: leaf}, {name: leaf1}, {name: third}]\n  links:")},
 		{"leaf on a host platform", with(t, "  links:", "  devices: [{name: leaf1, platform: linux/generic}]\n  links:")},
 		{"role of a port", with(t, "  links:", "  devices: [{name: leaf1, ports: [{name: x, role: boarder}]}]\n  links:")},
