@@ -163,7 +163,7 @@ func Acquire(ctx context.Context, dir, name string, h Holder, ttl time.Duration,
 			return &HeldError{Lease: old}
 		}
 		held.l = Lease{Name: name, Holder: h, Fence: old.Fence + 1, Acquired: now, Expires: now.Add(ttl)}
-		return store(held.path, held.l, o.Hook)
+		return store(held.path, "lease", held.l, o.Hook)
 	})
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func Break(ctx context.Context, path string, o Options) (was Lease, err error) {
 		}
 		next.Fence++
 		next.Free = "broken"
-		return store(path, next, o.Hook)
+		return store(path, "lease", next, o.Hook)
 	})
 	return was, err
 }
@@ -255,7 +255,7 @@ func (h *Held) update(ctx context.Context, change func(*Lease)) error {
 			return err
 		}
 		change(&now)
-		if err := store(h.path, now, h.opt.Hook); err != nil {
+		if err := store(h.path, "lease", now, h.opt.Hook); err != nil {
 			return err
 		}
 		h.l = now
@@ -268,7 +268,7 @@ func (h *Held) update(ctx context.Context, change func(*Lease)) error {
 func guarded(ctx context.Context, path string, f func() error) error {
 	g, err := os.OpenFile(strings.TrimSuffix(path, ".json")+".guard", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("lease: %w", err)
+		return fmt.Errorf("state directory: %w", err)
 	}
 	defer g.Close()
 	for {
@@ -277,27 +277,27 @@ func guarded(ctx context.Context, path string, f func() error) error {
 			return f()
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return fmt.Errorf("lease: lock %s: %w", g.Name(), err)
+			return fmt.Errorf("state directory: lock %s: %w", g.Name(), err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("lease: waiting for %s, which another fabricctl is using: %w", g.Name(), context.Cause(ctx))
+			return fmt.Errorf("state directory: waiting for %s, which another fabricctl is using: %w", g.Name(), context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// store replaces the lease file, whole or not at all.
-func store(path string, l Lease, hook Hook) error {
-	b, err := json.Marshal(l)
+// store replaces a file of the state directory, whole or not at all. what says what it holds, in errors and failpoints.
+func store(path, what string, v any, hook Hook) error {
+	b, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("lease: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	tmp := strings.TrimSuffix(path, ".json") + ".new" // one writer at a time: guarded
-	hook.at("lease.fsync.before")
+	hook.at(what + ".fsync.before")
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("lease: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	_, err = f.Write(append(b, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
@@ -306,9 +306,9 @@ func store(path string, l Lease, hook Hook) error {
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
-	hook.at("lease.fsync.after")
+	hook.at(what + ".fsync.after")
 	if err != nil {
-		return fmt.Errorf("lease: %w", errors.Join(err, removeIfThere(tmp)))
+		return fmt.Errorf("%s: %w", what, errors.Join(err, removeIfThere(tmp)))
 	}
 	return nil
 }
