@@ -51,6 +51,9 @@ func (a *app) printRun(w io.Writer, r *rollout.Run, last bool) {
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, "note:", n)
 	}
+	if len(r.Left) > 0 && r.Kind != rollout.KindRollback {
+		fmt.Fprintf(w, "held, left out: %s; fabricctl hold list says until when, then plan and apply again\n", nameList(r.Left))
+	}
 	if r.ID == "" {
 		fmt.Fprintln(w, "nothing was written")
 		return
@@ -322,7 +325,7 @@ func (a *app) newLock() *cobra.Command {
 			if l, err := journal.ReadLease(journal.LeasePath(dir, args[0])); err == nil && (l.Fence == 0 || l.Free != "") {
 				return fail(exitError, "fabricctl lock list shows the leases", "nobody holds a lease of fabric %s in %s", args[0], dir)
 			}
-			was, err := journal.Break(c.Context(), journal.LeasePath(dir, args[0]), journal.Options{})
+			was, err := journal.Break(c.Context(), journal.LeasePath(dir, args[0]), journal.Options{Now: time.Now})
 			if err != nil {
 				return err
 			}
