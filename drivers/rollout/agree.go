@@ -64,7 +64,7 @@ func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
 	if err := identify(&want, d.Facts); err != nil {
 		return err
 	}
-	want = want.Bind(d.Facts.Aliases)
+	want = holdSet(d.Held).without(want.Bind(d.Facts.Aliases))
 	want.Origins = nil
 	if same, err := sameJSON(d.Intent, &want); err != nil || !same {
 		return fmt.Errorf("what it is to do is not what the model says")

@@ -32,7 +32,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	ws := p.waves()
 	if len(ws) == 0 {
 		now := e.Now().UTC()
-		r := &Run{Fabric: p.Fabric, Kind: KindApply, Started: now, Ended: now, Results: early}
+		r := &Run{Fabric: p.Fabric, Kind: KindApply, Started: now, Ended: now, Results: early, Left: p.LeftOut()}
 		return r, nil
 	}
 	if err := e.preflight(p, o); err != nil {
@@ -53,6 +53,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	if err != nil {
 		return nil, err
 	}
+	a.run.Left = p.LeftOut()
 	for _, r := range early {
 		a.run.Results = append(a.run.Results, r)
 		a.record(recResult, r, func(note string) { a.run.Notes = append(a.run.Notes, note) })
@@ -70,6 +71,11 @@ func (p *Plan) Refusal() error {
 			why = append(why, d.Name+": "+d.blockedBy())
 		}
 	}
+	for _, f := range p.Finds {
+		if f.Severity == diag.Error && len(why) == 0 {
+			return &RefusedError{Reason: "nothing was written: " + f.Msg, Hint: f.Hint}
+		}
+	}
 	if len(why) == 0 {
 		return nil
 	}
@@ -84,6 +90,8 @@ func settled(p *Plan) (rs []Result, gate error) {
 		switch {
 		case d.Error != "":
 			r.Cause, r.Message = FailedCause, d.Error
+		case d.Mode == Write && len(d.Steps) == 0 && (d.Left != nil || len(d.Held) > 0):
+			r.Message = d.heldWords()
 		case d.Mode == Write && len(d.Steps) == 0:
 		default:
 			continue
@@ -111,8 +119,8 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	if e.ReadOnly {
 		return &RefusedError{Reason: drivers.ErrReadOnly.Error(), Err: drivers.ErrReadOnly}
 	}
-	if p.Finds.HasErrors() {
-		return &RefusedError{Reason: "the plan has findings of severity error"}
+	if err := e.freeToWrite(p, func(string) bool { return true }, "plan again: the new plan leaves it out"); err != nil {
+		return err
 	}
 	var disruptive, unverified []string
 	ports := 0
@@ -175,6 +183,10 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 			Hint:   "restore that model, or roll the run back",
 		}
 	}
+	keep := st.keep(kind)
+	if err := e.freeToWrite(st.head.Plan, func(name string) bool { return !keep[name] }, "wait until the hold is over, or release it (fabricctl hold list), then again"); err != nil {
+		return nil, err
+	}
 	var work func(context.Context, *session) Result
 	a, err := e.begin(ctx, id, kind, st.head.Plan.Fabric, func(jo journal.Options) (*attempt, error) {
 		log, recs, torn, err := journal.Open(runPath(e.StateDir, id), jo) // again: now nobody else writes to it
@@ -201,24 +213,17 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 		a.run.Notes = append(a.run.Notes, "the model has changed since the run: what is taken back comes from the journal alone")
 	}
 	a.story = st
+	a.run.Left = a.plan.LeftOut()
+	a.keep = st.keep(kind)
 	ws := a.plan.waves()
 	var gate error
 	if kind == KindResume {
 		var early []Result
 		early, gate = settled(a.plan)
 		a.run.Results = append(a.run.Results, early...)
-		a.keep = idle(a.plan, func(name string) bool {
-			r, known := st.last[name]
-			return known && r.Outcome == Applied && r.Cause == None
-		})
 		work = func(ctx context.Context, s *session) Result { return s.resume(ctx, st) }
 	} else {
 		slices.Reverse(ws)
-		a.keep = idle(a.plan, func(name string) bool {
-			r, known := st.last[name]
-			back := known && (r.Outcome == RolledBack || r.Outcome == Unchanged) && !st.open[name]
-			return back || !st.begun[name] && st.torn == nil
-		})
 		work = func(ctx context.Context, s *session) Result { return s.rollback(ctx, st) }
 	}
 	a.work(ctx, ws, gate, work)
@@ -262,11 +267,17 @@ func sameBox(a, b *Plan, name string) bool {
 	return a.Fabric == b.Fabric || x != nil && y != nil && sameDevice(x.Facts, y.Facts) == nil
 }
 
-// idle is the devices with steps for which is holds.
-func idle(p *Plan, is func(device string) bool) map[string]bool {
+// keep is the devices with steps that need no work by the journal, in an attempt of a kind.
+func (s *story) keep(kind Kind) map[string]bool {
 	m := map[string]bool{}
-	for _, d := range p.Devices {
-		m[d.Name] = len(d.Steps) > 0 && is(d.Name)
+	for _, d := range s.head.Plan.Devices {
+		r, known := s.last[d.Name]
+		idle := known && r.Outcome == Applied && r.Cause == None
+		if kind == KindRollback {
+			back := known && (r.Outcome == RolledBack || r.Outcome == Unchanged) && !s.open[d.Name]
+			idle = back || !s.begun[d.Name] && s.torn == nil
+		}
+		m[d.Name] = len(d.Steps) > 0 && idle
 	}
 	return m
 }

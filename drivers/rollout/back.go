@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
-	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -28,12 +27,12 @@ func (s *session) takeBack(ctx context.Context, why error) Result {
 	defer cancel()
 	s.emit(Event{Stage: StageUndo, Message: oneLine(why.Error())})
 	err := error(nil)
-	if !errors.Is(why, journal.ErrFenced) {
+	if !stopped(why) {
 		err = s.restore(ctx)
 	}
 	switch {
-	case errors.Is(why, journal.ErrFenced), errors.Is(err, journal.ErrFenced):
-		return s.fencedOut(ctx, errors.Join(why, err))
+	case stopped(why), stopped(err):
+		return s.handsOff(ctx, errors.Join(why, err))
 	case err != nil:
 		return s.result(s.lost(err), c, 0, errors.Join(why, err))
 	case s.wrote:
@@ -58,9 +57,12 @@ func (s *session) noteTimer() {
 	}
 }
 
-// fencedOut says what a device holds that we may not write to any more.
-func (s *session) fencedOut(ctx context.Context, why error) Result {
+// handsOff says what a device holds that we may not write to any more: the lease is gone, or somebody holds the device.
+func (s *session) handsOff(ctx context.Context, why error) Result {
 	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; fabricctl lock list and runs list say who is at work", Err: why}
+	if errors.Is(why, ErrHeld) {
+		err.Hint = "nothing more is written until the hold is over or released: then runs resume or runs rollback"
+	}
 	live, readErr := s.reread(ctx)
 	if readErr != nil {
 		return s.result(s.lost(unreadable{readErr}), Refused, 0, errors.Join(err, readErr))
@@ -88,7 +90,7 @@ func (s *session) restore(ctx context.Context) error {
 		err = errors.Join(s.drop(ctx, own, nil), s.strange(foreign))
 	}
 	switch {
-	case errors.Is(err, journal.ErrFenced):
+	case stopped(err):
 		return err
 	case err != nil:
 		s.notef("%s", oneLine(err.Error()))
@@ -135,7 +137,7 @@ func (s *session) undo(ctx context.Context, live render.Config) (render.Config, 
 			continue
 		}
 		var err error
-		if live, err = s.undoStep(ctx, i); err != nil {
+		if live, err = s.undoStep(ctx, i, live); err != nil {
 			return live, err
 		}
 	}
@@ -143,9 +145,9 @@ func (s *session) undo(ctx context.Context, live render.Config) (render.Config, 
 }
 
 // undoStep is one undo: journal, commit without a timer (the old state is the safe one), read back.
-func (s *session) undoStep(ctx context.Context, i int) (render.Config, error) {
-	if err := s.a.lease.Check(ctx); err != nil {
-		return nil, err
+func (s *session) undoStep(ctx context.Context, i int, live render.Config) (render.Config, error) {
+	if err := s.may(ctx); err != nil {
+		return live, err
 	}
 	s.emit(Event{Stage: StageUndo, Step: i + 1, Changes: len(s.dp.Steps[i].Undo)})
 	rec := stepRecord{Device: s.dp.Name, Step: i, Undo: true, Tx: s.a.nextTx()}
@@ -202,8 +204,8 @@ func (s *session) rollback(ctx context.Context, st *story) Result {
 	}
 	err = s.restore(ctx)
 	switch {
-	case errors.Is(err, journal.ErrFenced):
-		return s.fencedOut(ctx, err)
+	case stopped(err):
+		return s.handsOff(ctx, err)
 	case err != nil && !s.wrote:
 		return s.untouched(ctx, st, err)
 	case err != nil:

@@ -95,7 +95,7 @@ func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.
 
 // disagreements lints the fabric as it will be after the plan: what is not owned stays as it is live, and may not fit
 // what is. They are warnings, since the model itself is right, and only those that the model does not share.
-func disagreements(want *intent.Net, after []intent.Device) diag.List {
+func disagreements(want *intent.Net, ds []outlooks) diag.List {
 	type same struct {
 		rule, msg string
 		pos       diag.Pos
@@ -105,7 +105,11 @@ func disagreements(want *intent.Net, after []intent.Device) diag.List {
 		known[same{f.Rule, f.Msg, f.Pos}] = true
 	}
 	var l diag.List
-	for _, f := range lint.Check(&intent.Net{Fabric: want.Fabric, Devices: after}, nil) {
+	after := &intent.Net{Fabric: want.Fabric}
+	for _, d := range ds {
+		after.Devices = append(after.Devices, d.after)
+	}
+	for _, f := range lint.Check(after, nil) {
 		if f.Severity == diag.Error && !known[same{f.Rule, f.Msg, f.Pos}] {
 			f.Severity, f.Msg = diag.Warning, fmt.Sprintf("after this plan, %s", f.Msg)
 			l.Add(f)

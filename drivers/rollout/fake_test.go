@@ -33,7 +33,8 @@ func testDialect(want map[string]render.Config) *render.Dialect {
 				case "prof":
 					return strings.HasPrefix(k.Object, "ours-") || slices.Contains(slices.Collect(maps.Values(f.Names)), k.Object)
 				case "port", "watch":
-					return strings.HasPrefix(k.Object, "p")
+					p := d.Port(k.Object)
+					return strings.HasPrefix(k.Object, "p") && (p == nil || p.State == intent.Active)
 				}
 				return false
 			}

@@ -68,7 +68,7 @@ func (s *session) step(ctx context.Context, i int) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if err := s.a.lease.Check(ctx); err != nil {
+	if err := s.may(ctx); err != nil {
 		return err
 	}
 	rec := stepRecord{Device: s.dp.Name, Step: i, Tx: s.a.nextTx(), Within: s.within()}
@@ -209,7 +209,7 @@ func (s *session) save(ctx context.Context) error {
 	if saved, err := saver.Saved(ctx); saved && err == nil {
 		return nil
 	}
-	if err := s.a.lease.Check(ctx); err != nil {
+	if err := s.may(ctx); err != nil {
 		return err
 	}
 	if err := s.a.append(recSave, saveRecord{s.dp.Name}); err != nil {

@@ -12,13 +12,13 @@ import (
 // Group is one change in the words of the model, over all the ports of all the devices that share it to the last value
 // and to the model line of each. A port stands in one group at most.
 type Group struct {
-	On      []Set            `json:"on"`             // where; a device stands in one set
-	Ports   int              `json:"ports"`          // how many
-	Changes []BehaviourValue `json:"changes"`        // in the order in which people read a policy
-	Like    int              `json:"like,omitempty"` // number, from 1, of an earlier group that most of the values are shared with; 0 = none
-	Risk    render.RiskClass `json:"risk"`           // the worst that happens to one of the ports
-	AtRisk  int              `json:"at_risk"`        // how many ports that happens to
-	Held    []string         `json:"held,omitempty"` // devices of it that are refused as a whole: nothing is written to them
+	On      []Set            `json:"on"`                // where; a device stands in one set
+	Ports   int              `json:"ports"`             // how many
+	Changes []BehaviourValue `json:"changes"`           // in the order in which people read a policy
+	Like    int              `json:"like,omitempty"`    // number, from 1, of an earlier group that most of the values are shared with; 0 = none
+	Risk    render.RiskClass `json:"risk"`              // the worst that happens to one of the ports
+	AtRisk  int              `json:"at_risk"`           // how many ports that happens to
+	Refused []string         `json:"refused,omitempty"` // devices of it that are refused as a whole: nothing is written to them
 }
 
 // Set is the same ports on several devices, both in their natural order of appearance.
@@ -62,7 +62,7 @@ func grouped(p *Plan, of func(*DevicePlan) []Behaviour) []Group {
 			}
 			gs[n].add(d.Name, b.Ports, classes)
 			if d.Blocked {
-				gs[n].Held = append(gs[n].Held, d.Name)
+				gs[n].Refused = append(gs[n].Refused, d.Name)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func moves(values ...string) []BehaviourValue {
 func groupsText(gs []Group) string {
 	var b strings.Builder
 	for i, g := range gs {
-		fmt.Fprintf(&b, "%d: %d ports, %s of %d, like %d, held %v\n", i+1, g.Ports, g.Risk, g.AtRisk, g.Like, g.Held)
+		fmt.Fprintf(&b, "%d: %d ports, %s of %d, like %d, refused %v\n", i+1, g.Ports, g.Risk, g.AtRisk, g.Like, g.Refused)
 		for _, s := range g.On {
 			fmt.Fprintf(&b, "  %v %v\n", s.Devices, s.Ports)
 		}
@@ -62,24 +62,24 @@ func TestGroups(t *testing.T) {
 		},
 		{Name: "l4", Observed: []Behaviour{{Ports: []string{"p9"}, Changes: same}}, Facts: render.Facts{Notes: []string{"n"}}},
 	}}
-	want := `1: 4 ports, refused of 1, like 0, held [l2]
+	want := `1: 4 ports, refused of 1, like 0, refused [l2]
   [l1 l2] [p2 p3]
   kmin 1>2
   kmax 1>2
   pmax 1>2
   mtu 1>2
-2: 1 ports, hitless of 1, like 1, held []
+2: 1 ports, hitless of 1, like 1, refused []
   [l1] [p1]
   kmin 1>3
   kmax 1>2
   pmax 1>2
   mtu 1>2
-3: 1 ports, reboot of 1, like 1, held []
+3: 1 ports, reboot of 1, like 1, refused []
   [l3] [p1]
   kmin 1>2
   kmax 1>2
   pmax 1>2
-4: 1 ports, reboot of 1, like 0, held []
+4: 1 ports, reboot of 1, like 0, refused []
   [l3] [p2]
   dscp1 1>2
   kmin 1>2
@@ -90,7 +90,7 @@ func TestGroups(t *testing.T) {
 	if d := cmp.Diff(want, groupsText(Groups(p))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if got := groupsText(ObservedGroups(p)); !strings.HasPrefix(got, "1: 1 ports, hitless of 1, like 0, held []\n  [l4] [p9]\n") {
+	if got := groupsText(ObservedGroups(p)); !strings.HasPrefix(got, "1: 1 ports, hitless of 1, like 0, refused []\n  [l4] [p9]\n") {
 		t.Error(got)
 	}
 	but := Compare(same, moves("kmin 1 3", "pmax 1 2", "mtu 1 2"))

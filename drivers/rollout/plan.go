@@ -15,6 +15,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -61,6 +62,8 @@ type DevicePlan struct {
 	Live      string         `json:"live,omitempty"`    // fingerprint of the owned live settings
 	Steps     []Step         `json:"steps,omitempty"`
 	Ops       Ops            `json:"ops"`
+	Held      []journal.Hold `json:"held,omitempty"`      // holds in force on it or its ports when the plan was made
+	Left      *Left          `json:"left,omitempty"`      // what is not done because of them; not part of Ops, Behaviour and Steps
 	Behaviour []Behaviour    `json:"behaviour,omitempty"` // what the steps do to ports, in the words of the model
 	Observed  []Behaviour    `json:"observed,omitempty"`  // what differs from the model and is not ours to write
 	Risks     []render.Risk  `json:"risks,omitempty"`
@@ -94,13 +97,14 @@ func (p *Plan) Failed() bool {
 	return slices.ContainsFunc(p.Devices, func(d DevicePlan) bool { return d.Error != "" })
 }
 
-// Refused reports whether a device must not be written although it would have to change.
+// Refused reports whether a device must not be written although it would have to change, or the plan as a whole must
+// not be carried out.
 func (p *Plan) Refused() bool {
-	return slices.ContainsFunc(p.Devices, func(d DevicePlan) bool { return d.Blocked })
+	return p.Finds.HasErrors() || slices.ContainsFunc(p.Devices, func(d DevicePlan) bool { return d.Blocked })
 }
 
-// Changes reports whether the plan asks for any change.
-func (p *Plan) Changes() bool { return p.Ops().Total() > 0 }
+// Changes reports whether the devices would have to change, held ones too.
+func (p *Plan) Changes() bool { return p.Ops().Total() > 0 || len(p.LeftOut()) > 0 }
 
 // Device finds the part about a device; nil when there is none.
 func (p *Plan) Device(name string) *DevicePlan {

@@ -423,14 +423,38 @@ func TestPlanOutlook(t *testing.T) {
 		return d
 	}
 	want := &intent.Net{Devices: []intent.Device{device("a", "b", true), device("b", "a", true)}}
-	if l := disagreements(want, want.Devices); len(l) > 0 {
+	later := func(ds ...intent.Device) (os []outlooks) {
+		for _, d := range ds {
+			os = append(os, outlooks{after: d})
+		}
+		return os
+	}
+	if l := disagreements(want, later(want.Devices...)); len(l) > 0 {
 		t.Errorf("the fabric as wanted: %v", l)
 	}
-	l := disagreements(want, []intent.Device{device("a", "b", true), device("b", "a", false)})
+	l := disagreements(want, later(device("a", "b", true), device("b", "a", false)))
 	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, ") {
 		t.Errorf("one end only: %v", l)
 	}
-	if l := disagreements(want, []intent.Device{device("a", "b", true), intent.Join(want.Devices[1], nil)}); len(l) > 0 {
+	if l := disagreements(want, later(device("a", "b", true), intent.Join(want.Devices[1], nil))); len(l) > 0 {
 		t.Errorf("an end that is not known: %v", l)
+	}
+
+	off, on := []intent.Device{device("a", "b", false), device("b", "a", false)}, want.Devices
+	half := []intent.Device{device("a", "b", true), device("b", "a", false)}
+	looks := func(now, after []intent.Device) (os []outlooks) {
+		for i := range now {
+			os = append(os, outlooks{now: now[i], after: after[i], free: on[i]})
+		}
+		return os
+	}
+	if l := unsafe(want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
+		t.Errorf("leaving b out breaks what was whole: %v", l)
+	}
+	if l := unsafe(want, looks(half, half), []string{"b"}); len(l) > 0 {
+		t.Errorf("what is broken already does not stop the others: %v", l)
+	}
+	if l := unsafe(want, looks(half, on), []string{"b"}); len(l) > 0 {
+		t.Errorf("nothing is broken: %v", l)
 	}
 }

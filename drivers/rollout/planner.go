@@ -31,18 +31,25 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 		Schema: PlanSchema, Tool: e.Tool, Fabric: net.Fabric, Model: o.Model, Created: e.Now().UTC(), Lab: o.Lab,
 		Adopt: o.Adopt, Devices: make([]DevicePlan, len(net.Devices)),
 	}
-	after := make([]intent.Device, len(net.Devices))
+	held, err := e.holds(net.Fabric)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	outlook := make([]outlooks, len(net.Devices))
 	slots := make(chan struct{}, e.parallel())
 	var wg sync.WaitGroup
 	for i, d := range net.Devices {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			p.Devices[i], after[i] = e.planDevice(ctx, d, o)
+			p.Devices[i], outlook[i] = e.planDevice(ctx, d, held, o)
 		})
 	}
 	wg.Wait()
-	p.Finds = disagreements(net, after)
+	p.Finds = disagreements(net, outlook)
+	if left := p.LeftOut(); len(left) > 0 {
+		p.Finds = append(p.Finds, unsafe(net, outlook, left)...).Sort()
+	}
 	if err := context.Cause(ctx); err != nil {
 		var silent []string
 		for _, d := range p.Devices {
@@ -61,19 +68,24 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	return p, nil
 }
 
-// planDevice plans one device, and says what it will do once the plan is carried out: a device that is not known knows
-// nothing.
-func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions) (dp DevicePlan, after intent.Device) {
+// planDevice plans one device, and says what it does later, and now where something of the fabric is held: a device that is
+// not known knows nothing.
+func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o PlanOptions) (dp DevicePlan, look outlooks) {
 	dp = DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
 	dp.Mode, dp.Reason = mode(&d)
-	after = intent.Join(d, nil)
+	unknown := intent.Join(d, nil)
+	look = outlooks{now: unknown, after: unknown, free: unknown}
 	if dp.Mode == Skipped {
-		return dp, after
+		return dp, look
 	}
-	if err := e.read(ctx, d, o, &dp, &after); err != nil {
+	held := all.of(d.Name)
+	look.wanted = len(all) > 0
+	if err := e.read(ctx, d, held, o, &dp, &look); err != nil {
 		msg := oneLine(err.Error())
 		dp.Steps = nil
 		switch {
+		case held.whole(&d) != nil:
+			dp.Held, dp.Findings = held, append(dp.Findings, diag.Finding{Rule: "not-read", Severity: diag.Warning, At: d.Name, Msg: msg})
 		case errors.Is(err, drivers.ErrIdentity) && dp.Mode == Write:
 			dp.block("identity", msg)
 		case dp.Mode == Watch:
@@ -87,7 +99,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, o PlanOptions)
 		}
 	}
 	dp.Findings = dp.Findings.Sort()
-	return dp, after
+	return dp, look
 }
 
 // mode says what a plan does with a device, and why if it is not to write.
@@ -116,7 +128,7 @@ func (dp *DevicePlan) block(rule, msg string) {
 }
 
 // read is the pass over one device: facts, identity, owners, configuration, adoption, and the difference.
-func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *DevicePlan, after *intent.Device) error {
+func (e *Engine) read(ctx context.Context, d intent.Device, held holdSet, o PlanOptions, dp *DevicePlan, look *outlooks) error {
 	dialect := e.Dialect(dp.OS)
 	if dialect == nil {
 		return fmt.Errorf("%s: no dialect is called %q", d.Name, dp.OS)
@@ -142,7 +154,16 @@ func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *D
 	seen, finds := observed(dialect, &d, f, live, dp.Mode)
 	dp.Observed = seen
 	dp.Findings.Add(finds...)
-	defer func() { *after = outlook(dialect, &d, f, live, dp.Steps) }()
+	if look.wanted {
+		look.now = outlook(dialect, &d, f, live, nil)
+		look.free = look.now
+	}
+	defer func() {
+		look.after = outlook(dialect, &d, f, live, dp.Steps)
+		if len(held) == 0 {
+			look.free = look.after
+		}
+	}()
 	if dp.Mode == Watch {
 		return nil
 	}
@@ -153,7 +174,14 @@ func (e *Engine) read(ctx context.Context, d intent.Device, o PlanOptions, dp *D
 			dp.Adopted, f.Names = names, names
 		}
 	}
-	dp.steps(dialect, d, f, live)
+	if len(held) > 0 {
+		look.free = outlook(dialect, &d, f, live, dp.stepsAround(held, dialect, d, f, live))
+	} else {
+		dp.steps(dialect, d, f, live)
+	}
+	if held.whole(&d) != nil {
+		return nil
+	}
 	if len(f.Owners) > 0 {
 		dp.refuse("owner", "somebody else configures it: "+strings.Join(f.Owners, "; "))
 	}

@@ -59,6 +59,7 @@ type Run struct {
 	Ended       time.Time `json:"ended,omitzero"`        // zero while it runs, or when it died
 	Interrupted bool      `json:"interrupted,omitempty"` // stopped on request
 	Results     []Result  `json:"results"`               // in the order of the plan; devices that are only observed are left out
+	Left        []string  `json:"left,omitempty"`        // devices of which the plan left something out because of holds
 	Notes       []string  `json:"notes,omitempty"`       // about the run, for example a torn journal line
 	Unrecorded  bool      `json:"unrecorded,omitempty"`  // the journal vanished meanwhile: the run can neither be finished nor taken back
 }
@@ -82,7 +83,8 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ExitCode is the exit code of design section 14 for what Apply, Resume or Rollback returned: 0 done; 1 failed before
-// any change; 3 partly applied; 4 refused for safety or taken back; 5 needs hands, unknown, or not recorded; 130 interrupted.
+// any change; 3 partly applied, held devices left out counting as such; 4 refused for safety, only held changes left, or
+// taken back; 5 needs hands, unknown, or not recorded; 130 interrupted.
 func ExitCode(r *Run, err error) int {
 	var refused *RefusedError
 	switch {
@@ -105,6 +107,9 @@ func ExitCode(r *Run, err error) int {
 		default:
 			bad++
 		}
+	}
+	if len(r.Left) > 0 && r.Kind != KindRollback {
+		bad, safe = bad+1, safe+1
 	}
 	switch {
 	case r.Unrecorded:

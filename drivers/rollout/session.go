@@ -10,6 +10,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -23,9 +24,10 @@ type session struct {
 	facts      render.Facts
 	j          judge
 	notes      []string
-	wrote      bool      // the device was seen changed by this attempt
-	unanswered bool      // a transaction was given up on, and the device may still carry it out
-	reverts    time.Time // when the device takes back by itself what is not confirmed; zero when nothing is
+	seen       render.Config // what was read last; nil before
+	wrote      bool          // the device was seen changed by this attempt
+	unanswered bool          // a transaction was given up on, and the device may still carry it out
+	reverts    time.Time     // when the device takes back by itself what is not confirmed; zero when nothing is
 }
 
 // dial opens a connection of its own and makes sure that it leads to the device of the plan. A connection that was
@@ -83,6 +85,7 @@ func (s *session) read(ctx context.Context) (render.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}
+	s.seen = live
 	return live, nil
 }
 
@@ -216,7 +219,7 @@ func (s *session) drop(ctx context.Context, own []drivers.Tx, keep func(drivers.
 }
 
 func (s *session) abort(ctx context.Context, tx drivers.Tx) error {
-	if err := s.a.lease.Check(ctx); err != nil {
+	if err := s.may(ctx); err != nil {
 		return err
 	}
 	s.e.at("device.abort.before")
@@ -231,6 +234,28 @@ func (s *session) abort(ctx context.Context, tx drivers.Tx) error {
 	s.notef("left-over %s transaction %s was aborted", tx.State, tx.ID)
 	return nil
 }
+
+// may reports whether a transaction may begin now: the lease is ours, and nobody holds the device, or a port that the
+// run moves. It is asked again before each; what has begun is brought to its end.
+func (s *session) may(ctx context.Context) error {
+	if err := s.a.lease.Check(ctx); err != nil {
+		return err
+	}
+	hs, err := s.e.holds(s.a.plan.Fabric)
+	if err != nil {
+		return err
+	}
+	for _, h := range hs.of(s.dp.Name) {
+		p := heldPort(s.dp.Intent, h)
+		if h.Port == "" || p == nil || s.seen == nil || movesPort(s.j.d, s.facts, s.seen, s.dp.Steps, p.Iface) {
+			return &RefusedError{Reason: h.String(), Err: ErrHeld}
+		}
+	}
+	return nil
+}
+
+// stopped reports whether err says that nothing may be written any more, not even what takes back.
+func stopped(err error) bool { return errors.Is(err, journal.ErrFenced) || errors.Is(err, ErrHeld) }
 
 func (s *session) notef(format string, a ...any) { s.note(fmt.Sprintf(format, a...)) }
 

@@ -1,0 +1,257 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/model/lint"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// ErrHeld is the cause of a refusal to write to a device or port that somebody holds.
+var ErrHeld = errors.New("it is held")
+
+// HoldsDir is where the holds of a state directory are, for journal.SetHold and its companions.
+func HoldsDir(stateDir string) string { return filepath.Join(stateDir, "holds") }
+
+// Left is what a plan leaves out because of holds.
+type Left struct {
+	Ops       Ops         `json:"ops"`
+	Behaviour []Behaviour `json:"behaviour,omitempty"`
+}
+
+// holdSet are the holds of one fabric that are in force.
+type holdSet []journal.Hold
+
+func (e *Engine) holds(fabric string) (holdSet, error) {
+	hs, err := journal.ReadHolds(HoldsDir(e.StateDir), fabric)
+	now := e.Now()
+	return slices.DeleteFunc(hs, func(h journal.Hold) bool { return !h.Active(now) }), err
+}
+
+// of are the holds on a device and its ports.
+func (hs holdSet) of(device string) holdSet {
+	var out holdSet
+	for _, h := range hs {
+		if h.Device == device {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// whole is the hold that is on all of d: on the device, or on a port that the model does not know, since nobody can say
+// then which one is meant. Nil when only ports of d are held, or nothing.
+func (hs holdSet) whole(d *intent.Device) *journal.Hold {
+	for i, h := range hs {
+		if h.Port == "" || heldPort(d, h) == nil {
+			return &hs[i]
+		}
+	}
+	return nil
+}
+
+// heldPort is the port of d that a hold is about; nil when there is none.
+func heldPort(d *intent.Device, h journal.Hold) *intent.Port {
+	for i := range d.Ports {
+		if p := &d.Ports[i]; p.Name == h.Port || h.Iface != "" && p.Iface == h.Iface {
+			return p
+		}
+	}
+	return nil
+}
+
+// without is d with the held ports taken for ports in maintenance: looked at, and not written.
+func (hs holdSet) without(d intent.Device) intent.Device {
+	d.Ports = slices.Clone(d.Ports)
+	for _, h := range hs {
+		if p := heldPort(&d, h); p != nil && p.State == intent.Active {
+			p.State = intent.Maintenance
+		}
+	}
+	return d
+}
+
+// stepsAround computes the steps of a device of which something is held, and what they leave out. With a hold on all of
+// it, or when the steps would move a held port by way of something that it shares with others, everything is left out.
+// The steps as if nothing were held are returned besides.
+func (dp *DevicePlan) stepsAround(hs holdSet, dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) (free []Step) {
+	dp.Held = hs
+	full := *dp
+	full.Findings = slices.Clone(dp.Findings)
+	full.steps(dialect, d, f, live)
+	whole := hs.whole(&d) != nil
+	if !whole {
+		dp.steps(dialect, hs.without(d), f, live)
+		whole = slices.ContainsFunc(hs, func(h journal.Hold) bool { return movesPort(dialect, f, live, dp.Steps, heldPort(&d, h).Iface) })
+		if whole {
+			full.Findings.Add(diag.Finding{Rule: "held", Severity: diag.Info, At: d.Name, Msg: "all of it is left out: what would change is shared with a port that is held"})
+		}
+	}
+	if whole {
+		ops, behaviour, steps := full.Ops, full.Behaviour, full.Steps
+		*dp = full
+		dp.Ops, dp.Behaviour, dp.Steps, dp.Risks, dp.Intent, dp.Blocked = Ops{}, nil, nil, nil, nil, false
+		for i := range dp.Findings { // what would refuse a write is no error where nothing is written
+			dp.Findings[i].Severity = min(dp.Findings[i].Severity, diag.Warning)
+		}
+		dp.leave(ops, behaviour)
+		return steps
+	}
+	left := Ops{full.Ops.Add - dp.Ops.Add, full.Ops.Set - dp.Ops.Set, full.Ops.Remove - dp.Ops.Remove}
+	var behaviour []Behaviour
+	for _, b := range full.Behaviour {
+		b.Ports = slices.DeleteFunc(slices.Clone(b.Ports), func(iface string) bool {
+			return !slices.ContainsFunc(hs, func(h journal.Hold) bool { return heldPort(&d, h).Iface == iface })
+		})
+		if len(b.Ports) > 0 {
+			behaviour = append(behaviour, b)
+		}
+	}
+	dp.leave(left, behaviour)
+	return full.Steps
+}
+
+func (dp *DevicePlan) leave(ops Ops, behaviour []Behaviour) {
+	if ops.Total() > 0 {
+		dp.Left = &Left{ops, behaviour}
+	}
+}
+
+// movesPort reports whether steps change what a port does, or write to something that is called like it.
+func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []Step, iface string) bool {
+	was, will := live, live
+	for _, s := range slices.Backward(steps) {
+		was = render.Apply(was, s.Undo)
+	}
+	for _, s := range steps {
+		will = render.Apply(will, s.Changes)
+		for _, c := range s.Changes {
+			if slices.Contains(words(c.Key), iface) {
+				return true
+			}
+		}
+	}
+	a, _ := d.Lift(was, f)
+	b, _ := d.Lift(will, f)
+	return a[iface] != b[iface]
+}
+
+// words are the names that a key is made of, interfaces among them.
+func words(k render.Key) []string {
+	return strings.FieldsFunc(k.Scope+" "+k.Object, func(r rune) bool { return strings.ContainsRune(" |>,", r) })
+}
+
+// outlooks are what a device does now, what it does once the plan is carried out, and what it would do if nothing of it
+// were held. now and free are looked at only where wanted: something of the fabric is held.
+type outlooks struct {
+	now, after, free intent.Device
+	wanted           bool
+}
+
+// unsafe are the errors of the agreement that leaving out what is held would make: the fabric has them neither now nor
+// in the model, and would not have them if the held changes were carried out too.
+func unsafe(want *intent.Net, ds []outlooks, left []string) diag.List {
+	type same struct {
+		rule, msg string
+		pos       diag.Pos
+	}
+	known := map[same]bool{}
+	note := func(n *intent.Net) {
+		for _, f := range lint.Check(n, nil) {
+			known[same{f.Rule, f.Msg, f.Pos}] = true
+		}
+	}
+	net := func(pick func(outlooks) intent.Device) *intent.Net {
+		n := &intent.Net{Fabric: want.Fabric, Devices: make([]intent.Device, len(ds))}
+		for i, d := range ds {
+			n.Devices[i] = pick(d)
+		}
+		return n
+	}
+	note(want)
+	note(net(func(o outlooks) intent.Device { return o.now }))
+	note(net(func(o outlooks) intent.Device { return o.free }))
+	var l diag.List
+	for _, f := range lint.Check(net(func(o outlooks) intent.Device { return o.after }), nil) {
+		if f.Severity == diag.Error && !known[same{f.Rule, f.Msg, f.Pos}] {
+			f.Msg = fmt.Sprintf("with %s left out, %s", strings.Join(left, ", "), f.Msg)
+			f.Hint = "wait until the hold is over or release it (fabricctl hold list), or plan with --device what does not depend on it"
+			l.Add(f)
+		}
+	}
+	return l.Sort()
+}
+
+// LeftGroups are what a plan leaves out because of holds.
+func LeftGroups(p *Plan) []Group {
+	return grouped(p, func(d *DevicePlan) []Behaviour {
+		if d.Left == nil {
+			return nil
+		}
+		return d.Left.Behaviour
+	})
+}
+
+// LeftOut names the devices of which the plan leaves something out because of holds.
+func (p *Plan) LeftOut() []string {
+	var names []string
+	for _, d := range p.Devices {
+		if d.Left != nil {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// heldWords says who keeps a device as it is, and what that leaves out.
+func (d *DevicePlan) heldWords() string {
+	var why []string
+	for _, h := range d.Held {
+		why = append(why, h.String())
+	}
+	n := 0
+	if d.Left != nil {
+		n = d.Left.Ops.Total()
+	}
+	return fmt.Sprintf("%s; settings left out: %d", strings.Join(why, "; "), n)
+}
+
+// freeToWrite refuses a run that would write to a device on which there is a hold now, whole or on a port that its
+// steps move by their own account; before each write it is looked at again. again is what to do later.
+func (e *Engine) freeToWrite(p *Plan, works func(device string) bool, again string) error {
+	hs, err := e.holds(p.Fabric)
+	if err != nil {
+		return fmt.Errorf("nothing was written: %w", err)
+	}
+	var why []string
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if len(d.Steps) == 0 || !works(d.Name) {
+			continue
+		}
+		for _, h := range hs.of(d.Name) {
+			if port := heldPort(d.Intent, h); h.Port == "" || port == nil || d.shows(port.Iface) {
+				why = append(why, h.String())
+			}
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return &RefusedError{Reason: "nothing was written: " + strings.Join(why, "; "), Hint: again, Err: ErrHeld}
+}
+
+// shows reports whether the plan says that a port of the device changes.
+func (d *DevicePlan) shows(iface string) bool {
+	return slices.ContainsFunc(d.Behaviour, func(b Behaviour) bool { return slices.Contains(b.Ports, iface) }) ||
+		slices.ContainsFunc(d.Steps, func(s Step) bool {
+			return slices.ContainsFunc(s.Changes, func(c render.Change) bool { return slices.Contains(words(c.Key), iface) })
+		})
+}
