@@ -144,7 +144,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 
 	for _, c := range []*cobra.Command{
 		a.newInit(), a.newValidate(), a.newRules(), a.newExplain(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(), a.newCheck(),
-		a.newRuns(), a.newLock(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
+		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
 	} {
 		root.AddCommand(c)
 	}

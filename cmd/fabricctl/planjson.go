@@ -6,6 +6,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -22,6 +23,7 @@ type planJSON struct {
 	Summary  planSummary       `json:"summary"`
 	Risks    []rollout.RiskRow `json:"risks"`
 	Groups   []rollout.Group   `json:"groups"`
+	Left     []rollout.Group   `json:"left"` // changes that holds keep back
 	Observed []rollout.Group   `json:"observed"`
 	Notes    []rollout.Note    `json:"notes"`
 	Devices  []planDeviceJSON  `json:"devices"`
@@ -38,6 +40,8 @@ type planDeviceJSON struct {
 	Reason   string         `json:"reason,omitempty"` // why the mode is not "write"
 	Facts    render.Facts   `json:"facts"`
 	Caps     drivers.Caps   `json:"caps"`
+	Held     []journal.Hold `json:"held,omitempty"`    // holds in force on it or its ports
+	Left     *rollout.Ops   `json:"left,omitempty"`    // settings left out because of them
 	Adopted  render.Names   `json:"adopted,omitempty"` // live objects that stand for ours
 	Ops      rollout.Ops    `json:"settings"`
 	Steps    []planStepJSON `json:"steps,omitempty"`
@@ -57,7 +61,7 @@ type planStepJSON struct {
 func viewJSON(p *rollout.Plan, verb string) planJSON {
 	v := planJSON{
 		Schema: "fabricctl/" + verb + "/v1", Tool: p.Tool, Fabric: p.Fabric, Model: p.Model, Lab: p.Lab, Summary: summarise(p),
-		Risks: some(rollout.Risks(p)), Groups: some(rollout.Groups(p)), Observed: some(rollout.ObservedGroups(p)),
+		Risks: some(rollout.Risks(p)), Groups: some(rollout.Groups(p)), Left: some(rollout.LeftGroups(p)), Observed: some(rollout.ObservedGroups(p)),
 		Notes: some(rollout.Notes(p, true)), Devices: []planDeviceJSON{}, Findings: some(p.Finds),
 	}
 	if verb == "plan" {
@@ -67,6 +71,10 @@ func viewJSON(p *rollout.Plan, verb string) planJSON {
 		j := planDeviceJSON{
 			Name: d.Name, OS: d.OS, Platform: d.Platform, Verified: d.Verified, Mode: d.Mode, Reason: d.Reason, Facts: d.Facts,
 			Caps: d.Caps, Adopted: d.Adopted, Ops: d.Ops, Findings: d.Findings, Blocked: d.Blocked, Error: d.Error,
+		}
+		j.Held = d.Held
+		if d.Left != nil {
+			j.Left = &d.Left.Ops
 		}
 		for _, s := range d.Steps {
 			j.Steps = append(j.Steps, planStepJSON{Wave: s.Wave, Why: s.Why, Changes: s.Changes})

@@ -30,6 +30,7 @@ func planMarkdown(p *rollout.Plan, verb string, limit int) string {
 	c.table("| device | what | why |\n|---|---|---|\n", "devices", troubleRows(p))
 	c.blocks("findings", findingBlocks(p.Finds))
 	c.blocks("changes", groupBlocks("", rollout.Groups(p)))
+	c.blocks("changes left out", groupBlocks("held, left out: ", rollout.LeftGroups(p)))
 	c.blocks("observed differences", groupBlocks("observed, never written: ", rollout.ObservedGroups(p)))
 	c.table("| devices | note |\n|---|---|\n", "notes", noteRows(rollout.Notes(p, false)))
 	return c.String()
@@ -113,13 +114,14 @@ func troubleRows(p *rollout.Plan) []string {
 	var out []string
 	for _, s := range sameDevices(p, func(d rollout.DevicePlan) string {
 		told := told(d, false)
-		if d.Error == "" && !d.Blocked && len(told) == 0 && len(d.Adopted) == 0 {
+		if d.Error == "" && !d.Blocked && len(told) == 0 && len(d.Adopted) == 0 && len(d.Held) == 0 {
 			return ""
 		}
 		var why []string
 		for ours, live := range sorted(d.Adopted) {
 			why = append(why, fmt.Sprintf("adopts %s %s (for %s)", ours.Scope, live, ours.Object))
 		}
+		why = append(why, heldLines(d)...)
 		for _, f := range told {
 			why = append(why, f.String())
 		}
@@ -164,8 +166,8 @@ func groupBlocks(prefix string, gs []rollout.Group) []string {
 		if len(g.On) > 1 {
 			b.WriteString("on " + mdLines(onLines(g.On)) + "\n\n")
 		}
-		if len(g.Held) > 0 {
-			b.WriteString("**not written:** " + mdCode(spans(g.Held)) + "\n\n")
+		if len(g.Refused) > 0 {
+			b.WriteString("**not written:** " + mdCode(spans(g.Refused)) + "\n\n")
 		}
 		values := g.Changes
 		if g.Like > 0 {

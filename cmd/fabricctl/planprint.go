@@ -22,6 +22,10 @@ func (a *app) printPlan(w io.Writer, p *rollout.Plan, details bool) error {
 	var b strings.Builder
 	printDevices(&b, p, details)
 	printGroups(&b, "", rollout.Groups(p))
+	if gs := rollout.LeftGroups(p); len(gs) > 0 {
+		b.WriteString("held, left out:\n")
+		printGroups(&b, "  ", gs)
+	}
 	if gs := rollout.ObservedGroups(p); len(gs) > 0 {
 		b.WriteString("observed, never written:\n")
 		printGroups(&b, "  ", gs)
@@ -102,6 +106,9 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 	for ours, live := range sorted(d.Adopted) {
 		line("adopts %s %s (for %s)", ours.Scope, live, ours.Object)
 	}
+	for _, h := range heldLines(d) {
+		line("%s", h)
+	}
 	for _, f := range told(d, details) {
 		line("%s", strings.ReplaceAll(f.String(), "\n", "\n  "))
 	}
@@ -119,8 +126,12 @@ func deviceWord(d rollout.DevicePlan) string {
 		return string(d.Mode) + ", " + d.Reason
 	case d.Mode != rollout.Write:
 		return string(d.Mode)
+	case d.Ops.Total() == 0 && d.Left != nil:
+		return fmt.Sprintf("held, %s left out", count(d.Left.Ops.Total(), "setting"))
 	case d.Ops.Total() == 0:
 		return "no changes"
+	case d.Left != nil:
+		return fmt.Sprintf("%s in %s, %s left out", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"), count(d.Left.Ops.Total(), "held setting"))
 	case len(d.Behaviour) == 0:
 		return fmt.Sprintf("%s in %s, which no port shows; --details lists them", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
 	}
@@ -132,7 +143,7 @@ func deviceWord(d rollout.DevicePlan) string {
 func told(d rollout.DevicePlan, details bool) diag.List {
 	var l diag.List
 	for _, f := range d.Findings {
-		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked) && f.Rule != "lift" {
+		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked || len(d.Held) > 0) && f.Rule != "lift" {
 			f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":")
 			f.Msg = strings.TrimPrefix(f.Msg, d.Name+" ")
 			l = append(l, f)
@@ -152,8 +163,8 @@ func printGroups(b *strings.Builder, indent string, gs []rollout.Group) {
 		for _, l := range onLines(g.On) {
 			hang(b, indent+"   on ", l)
 		}
-		if len(g.Held) > 0 {
-			hang(b, indent+"   "+paint(red, "not written: "), nameList(g.Held))
+		if len(g.Refused) > 0 {
+			hang(b, indent+"   "+paint(red, "not written: "), nameList(g.Refused))
 		}
 		values, base := g.Changes, []rollout.BehaviourValue(nil)
 		if g.Like > 0 {

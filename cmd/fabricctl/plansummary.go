@@ -12,14 +12,17 @@ import (
 // planSummary is a plan in numbers: what changes, what apply will ask for, and what is not part of it.
 type planSummary struct {
 	Devices         int         `json:"devices"`
-	Changing        int         `json:"changing"`             // devices that are written to
-	Settings        rollout.Ops `json:"settings"`             // of what will be written
-	Refused         int         `json:"refused"`              // devices that must not be written
-	Unread          int         `json:"unread"`               // devices that could not be read
+	Changing        int         `json:"changing"` // devices that are written to
+	Settings        rollout.Ops `json:"settings"` // of what will be written
+	Refused         int         `json:"refused"`  // devices that must not be written
+	Unread          int         `json:"unread"`   // devices that could not be read
+	Left            rollout.Ops `json:"left"`     // settings that holds keep back
+	LeftDevices     int         `json:"left_devices"`
 	Disruptive      portCount   `json:"disruptive"`           // flap, or worse: apply needs --allow-disruptive
 	Unverified      []string    `json:"unverified,omitempty"` // platforms for which apply needs --accept-unverified
 	ObservedValues  int         `json:"observed_values"`      // that differ and that nobody writes
 	ObservedDevices int         `json:"observed_devices"`
+	unsafe          bool        // what is held cannot be left out
 	owning          int         // devices that the model owns something on
 }
 
@@ -45,6 +48,15 @@ func summarise(p *rollout.Plan) planSummary {
 			s.Settings.Remove += d.Ops.Remove
 		}
 	}
+	for _, d := range p.Devices {
+		if d.Left != nil {
+			s.LeftDevices++
+			s.Left.Add += d.Left.Ops.Add
+			s.Left.Set += d.Left.Ops.Set
+			s.Left.Remove += d.Left.Ops.Remove
+		}
+	}
+	s.unsafe = p.Finds.HasErrors()
 	s.Disruptive.Ports, s.Disruptive.Devices = disruptive(p)
 	s.ObservedValues, s.ObservedDevices = observed(p)
 	return s
@@ -69,10 +81,23 @@ func (s planSummary) sentences() []sentence {
 	case s.Unread+s.Refused == s.Devices:
 	case s.Unread > 0 || s.Refused > 0:
 		say(plain, "plan: no changes on the other devices")
+	case s.LeftDevices > 0:
+		say(plain, "plan: no changes but to what is held")
 	case s.owning == 0:
 		say(plain, "no changes: the model owns nothing on these devices")
 	default:
 		say(green, "no changes: the devices hold what the model owns")
+	}
+	if s.LeftDevices > 0 {
+		what := fmt.Sprintf("held: %s on %s left out; ", count(s.Left.Total(), "setting"), count(s.LeftDevices, "device"))
+		switch {
+		case s.unsafe:
+			say(red, "%sapply refuses the rest, since the fabric would not agree: see above", what)
+		case s.Settings.Total() > 0:
+			say(yellow, "%sapply does the rest and ends with exit 3", what)
+		default:
+			say(yellow, "%sapply has nothing else to do and ends with exit 4", what)
+		}
 	}
 	if n := s.Disruptive; n.Devices > 0 {
 		say(plain, "apply needs --allow-disruptive: %s on %s flap, or worse", count(n.Ports, "port"), count(n.Devices, "device"))

@@ -54,6 +54,11 @@ func TestNoSecret(t *testing.T) {
 	play("runs", "show", id)
 	play("runs", "rollback", id)
 	play("runs", "resume", id)
+	play("check")
+	play("hold", "leaf1", "--for", "1h", "--reason", "test")
+	play("hold", "list")
+	play("plan")
+	play("hold", "release", "leaf1")
 	play("lock", "list")
 	play("lock", "break", "trio")
 

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
+)
+
+// longest is how long a hold may be asked for. What is to be left alone for longer belongs in the model.
+const longest = 30 * 24 * time.Hour
+
+// holdJSON is one hold as hold, hold release and hold list print it.
+type holdJSON struct {
+	Fabric string `json:"fabric"`
+	State  string `json:"state"` // active, expired, or released
+	journal.Hold
+}
+
+type holdsJSON struct {
+	Schema string     `json:"schema"`
+	Holds  []holdJSON `json:"holds"`
+}
+
+func (a *app) newHold() *cobra.Command {
+	var span time.Duration
+	var reason string
+	c := &cobra.Command{
+		Use:   "hold DEVICE[:PORT]",
+		Short: "Keep fabricctl's hands off a device or port for a while: changes by hand stay",
+		Long: `Until the time is over or the hold is released, apply, runs resume and runs rollback write nothing to the device, or to
+the port, whoever calls them with this state directory. plan and drift go on looking, and show what they leave out. A run that is at
+work stops before its next transaction there; what it has begun is brought to its end.
+
+A plan leaves the held changes out and names them. apply carries out the others and ends with exit 3; when nothing else has
+to change, or when the fabric would no longer agree without what is held, it writes nothing and ends with exit 4.
+A hold on a port leaves out the whole device when a change is shared with that port (a profile, a map).
+
+A hold lives in the state directory, as leases do: operators who do not share it do not see it. A second hold on the same thing
+replaces the first. For more than 30 days, write state: maintenance in the model. The hold works here, on what this program
+writes; agents on hosts are not there yet.`,
+		Example: "  fabricctl hold -f pod1/ leaf3 --for 2h --reason \"optics on Ethernet8 are being replaced\"\n" +
+			"  fabricctl hold -f pod1/ leaf3:Ethernet8 --for 30m --reason \"PFC switched off by hand, ticket 4711\"\n" +
+			"  fabricctl hold list\n  fabricctl hold release leaf3",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("hold wants one DEVICE[:PORT], or list, or release")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.runHold(c.Context(), args[0], span, reason) },
+	}
+	c.Flags().DurationVar(&span, "for", 0, "how long, for example 30m or 2h (needed)")
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who wonder (needed)")
+	c.AddCommand(&cobra.Command{
+		Use: "list", Short: "List the holds in the state directory, expired ones too; with -f those of one fabric", Args: noArgs,
+		Example: "  fabricctl hold list\n  fabricctl hold list -f pod1/ -o json",
+		RunE:    func(*cobra.Command, []string) error { return a.runHoldList() },
+	}, &cobra.Command{
+		Use: "release DEVICE[:PORT]", Short: "End a hold; anybody may", Example: "  fabricctl hold release leaf3:Ethernet8",
+		Long: "End a hold. What was changed by hand meanwhile is then shown by plan like any other difference: adopt it by writing it in the model,\n" +
+			"or let apply take it back. With -f the hold of that fabric; without, the only one by that name in the state directory.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("hold release wants one DEVICE[:PORT]; fabricctl hold list shows them")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var refs []string
+			if dir, err := a.state(); err == nil {
+				all, _ := journal.AllHolds(rollout.HoldsDir(dir))
+				for _, f := range all {
+					for _, h := range f.Holds {
+						refs = append(refs, h.Ref())
+					}
+				}
+			}
+			return refs, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.runHoldRelease(c.Context(), args[0]) },
+	})
+	return c
+}
+
+func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reason string) error {
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	switch reason = strings.TrimSpace(reason); {
+	case span <= 0:
+		return usage("say for how long: --for 2h")
+	case span > longest:
+		return fail(exitUsage, "write state: maintenance in the model for what is to be left alone for longer", "--for %s is more than %d days", span, int(longest.Hours())/24)
+	case reason == "" || len(reason) > 300 || strings.ContainsAny(reason, "\r\n"):
+		return usage("say why, in one line of at most 300 bytes: --reason \"optics are being replaced\"")
+	}
+	f, err := a.named()
+	if err != nil {
+		return err
+	}
+	now, me := time.Now().UTC().Truncate(time.Second), journal.Self("")
+	h := journal.Hold{Owner: me.Owner, Host: me.Host, Since: now, Until: now.Add(span), Reason: reason}
+	if h.Device, h.Port, h.Iface, err = find(f, ref); err != nil {
+		return err
+	}
+	dir, err := a.state()
+	if err != nil {
+		return err
+	}
+	was, err := journal.SetHold(ctx, rollout.HoldsDir(dir), f.Name.V, h, journal.Options{Now: time.Now})
+	switch {
+	case errors.Is(err, journal.ErrOtherHold):
+		return fail(exitRefused, "hold it for longer, or fabricctl hold release "+h.Ref()+" first", "%w", err)
+	case err != nil:
+		return err
+	}
+	if json {
+		return a.printJSON(holdsJSON{"fabricctl/hold/v1", []holdJSON{{f.Name.V, "active", h}}})
+	}
+	fmt.Fprintln(a.sys.out, h)
+	if was != nil && was.Active(now) {
+		fmt.Fprintf(a.sys.out, "instead of: %s\n", was)
+	}
+	if l, err := journal.ReadLease(journal.LeasePath(rollout.LeasesDir(dir), f.Name.V)); err == nil && l.Held(now) {
+		fmt.Fprintf(a.sys.out, "run %s of %s is at work: it stops before its next transaction there, and what it has begun comes to its end\n", l.Run, l.Owner)
+	}
+	fmt.Fprintf(a.sys.err, "kept in %s; operators who do not share it do not see it\n", dir)
+	return nil
+}
+
+// named is the model as far as names go. An emergency does not wait until the model is free of errors.
+func (a *app) named() (*model.Fabric, error) {
+	if len(a.fabric) == 0 {
+		return nil, fail(exitUsage, "for example: fabricctl hold -f pod1/ leaf3 --for 2h --reason \"...\"", "no model given: it says which fabric is meant")
+	}
+	f, l := model.Load(osFS{}, a.fabric...)
+	if !f.Name.Set || len(f.Devices) == 0 {
+		printFindings(a.sys.err, l.Sort())
+		return nil, fail(exitError, "", "the model cannot be read far enough to know its name and devices; nothing was held")
+	}
+	if n := l.Count(diag.Error); n > 0 {
+		fmt.Fprintf(a.sys.err, "the model has %s (fabricctl validate shows them), which does not matter here\n", count(n, "error"))
+	}
+	return f, nil
+}
+
+// find is what a reference names: a device, and with a port its names in the model and on the device.
+func find(f *model.Fabric, ref string) (device, port, iface string, err error) {
+	device, rest, hasPort := strings.Cut(ref, ":")
+	i := slices.IndexFunc(f.Devices, func(d model.Device) bool { return d.Name == device })
+	if i < 0 {
+		return "", "", "", fail(exitError, fmt.Sprintf("the model has %s … %s", f.Devices[0].Name, f.Devices[len(f.Devices)-1].Name), "the model has no device %q", device)
+	}
+	if !hasPort {
+		return device, "", "", nil
+	}
+	for _, p := range f.Devices[i].Ports {
+		if p.Name == rest || p.Iface.Set && p.Iface.V == rest {
+			return device, p.Name, p.Iface.V, nil
+		}
+	}
+	return "", "", "", fail(exitError, "fabricctl explain "+device+" lists its ports", "%s has no port %q", device, rest)
+}
+
+func (a *app) runHoldList() error {
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	only := ""
+	if len(a.fabric) > 0 {
+		f, err := a.named()
+		if err != nil {
+			return err
+		}
+		only = f.Name.V
+	}
+	dir, err := a.state()
+	if err != nil {
+		return err
+	}
+	all, err := journal.AllHolds(rollout.HoldsDir(dir)) // what can be read is shown, and then what cannot
+	r := holdsJSON{"fabricctl/holds/v1", []holdJSON{}}
+	now := time.Now()
+	for _, f := range all {
+		for _, h := range f.Holds {
+			if only != "" && f.Fabric != only {
+				continue
+			}
+			state := "expired"
+			if h.Active(now) {
+				state = "active"
+			}
+			r.Holds = append(r.Holds, holdJSON{f.Fabric, state, h})
+		}
+	}
+	if json {
+		return errors.Join(a.printJSON(r), err)
+	}
+	for _, h := range r.Holds {
+		until := "held until " + h.Until.Format(time.RFC3339)
+		if h.State == "expired" {
+			until = "expired at " + h.Until.Format(time.RFC3339) + ", without force"
+		}
+		fmt.Fprintf(a.sys.out, "%s  %s  %s, by %s since %s: %s\n", h.Fabric, h.Ref(), until, h.Owner, h.Since.Format(time.RFC3339), h.Reason)
+	}
+	if len(r.Holds) == 0 && err == nil {
+		fmt.Fprintf(a.sys.err, "nothing is held in %s\n", dir)
+	}
+	return err
+}
+
+func (a *app) runHoldRelease(ctx context.Context, ref string) error {
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	dir, err := a.state()
+	if err != nil {
+		return err
+	}
+	only := ""
+	if len(a.fabric) > 0 {
+		f, err := a.named()
+		if err != nil {
+			return err
+		}
+		only = f.Name.V
+	}
+	all, err := journal.AllHolds(rollout.HoldsDir(dir))
+	if err != nil {
+		return err
+	}
+	device, port, _ := strings.Cut(ref, ":")
+	var found []holdJSON
+	for _, f := range all {
+		for _, h := range f.Holds {
+			if (only == "" || only == f.Fabric) && h.Device == device && (h.Port == port || port != "" && h.Iface == port) {
+				found = append(found, holdJSON{f.Fabric, "released", h})
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return fail(exitError, "fabricctl hold list shows what is held", "nobody holds %s in %s", ref, dir)
+	case 1:
+	default:
+		return fail(exitUsage, "say which with -f", "%s is held in %s", ref, count(len(found), "fabric"))
+	}
+	h := found[0]
+	if _, err := journal.ReleaseHold(ctx, rollout.HoldsDir(dir), h.Fabric, h.Device, h.Port, journal.Options{Now: time.Now}); err != nil {
+		return err
+	}
+	if json {
+		return a.printJSON(holdsJSON{"fabricctl/hold-release/v1", found})
+	}
+	_, err = fmt.Fprintf(a.sys.out, "%s: released; it was held until %s by %s: %s\n", h.Ref(), h.Until.Format(time.RFC3339), h.Owner, h.Reason)
+	return err
+}
+
+// heldLines say who holds what of a device, without its name in front, which stands above them.
+func heldLines(d rollout.DevicePlan) []string {
+	var out []string
+	for _, h := range d.Held {
+		out = append(out, strings.TrimPrefix(strings.TrimPrefix(h.String(), d.Name+" is "), d.Name+":"))
+	}
+	return out
+}
