@@ -57,6 +57,8 @@ const (
 	eosCount    = "random-detect ecn count"
 	eosMTU      = "mtu"
 	eosBinding  = "service-profile"
+	eosSend     = "flowcontrol send"    // 802.3x
+	eosReceive  = "flowcontrol receive" // 802.3x
 
 	eosProfileMode   = "qos profile "
 	eosInterfaceMode = "interface "
@@ -202,8 +204,11 @@ func eosRefs(k Key, value string) []Key {
 	return nil
 }
 
-// eosSame: a code point or traffic class without a line is where EOS puts it by default; 0.20 seconds are 0.2; PFC
-// and no-drop are off unless set; and a port of ours always has "qos trust dscp" from its profile, so that the same
+// eosIsPause reports whether an object is one direction of 802.3x link pause.
+func eosIsPause(object string) bool { return object == eosSend || object == eosReceive }
+
+// eosSame: a code point or traffic class without a line is where EOS puts it by default; 0.20 seconds are 0.2; PFC,
+// no-drop and link pause are off unless set; and a port of ours always has "qos trust dscp" from its profile, so that the same
 // line on the interface changes nothing.
 func eosSame(k Key, a, b *string, _ Facts) bool {
 	x, okx := eosEffective(k, a)
@@ -227,7 +232,7 @@ func eosEffective(k Key, v *string) (string, bool) {
 	if *v == "auto" && k.Scope == "" && k.Object == eosPolling { // EOS's choice, as without the line
 		return "", false
 	}
-	off := *v == "no" && k.Object == eosPFC || (*v == "no" || *v == "drop") && eosPrioHead.MatchString(k.Object)
+	off := *v == "no" && k.Object == eosPFC || *v == "off" && eosIsPause(k.Object) || (*v == "no" || *v == "drop") && eosPrioHead.MatchString(k.Object)
 	if off && k.Field == "" {
 		return "", false
 	}

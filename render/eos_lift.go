@@ -120,9 +120,16 @@ func (l *eosLifter) port(mode string) intent.Policy {
 		}
 		l.queue(levels, i, &p)
 	}
+	p.Pause = intent.Pause{Send: l.pause(scope, eosSend), Receive: l.pause(scope, eosReceive)}
 	p.Watchdog = l.watchdog(levels)
 	l.together(&p)
 	return p
+}
+
+// pause reads one direction of 802.3x link pause; what is negotiated may be on.
+func (l *eosLifter) pause(scope, object string) bool {
+	v := l.c.Get(scope, object, "")
+	return v == "on" || v == "desired"
 }
 
 // together says which traffic classes share the queue of a lossless priority: pause stops them too, and what they

@@ -188,7 +188,7 @@ func eosRemoval(object, before string) string {
 	if rest, ok := strings.CutPrefix(object, "no "); ok {
 		return "default " + rest
 	}
-	if object == eosTrust || object == eosPriority || before == "no" && eosKeepsNo(object) {
+	if object == eosTrust || object == eosPriority || eosIsPause(object) || before == "no" && eosKeepsNo(object) {
 		return "default " + object
 	}
 	return "no " + eosLine(object, before)
@@ -223,7 +223,7 @@ func eosCompareScopes(a, b string) int {
 // profile that something else still binds cannot be removed.
 func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 	var risks []Risk
-	bound, lossless := map[string]bool{}, map[string]bool{}
+	bound, lossless, paused := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	users := map[string][]string{} // profile mode line to interfaces that bind it in the end
 	for _, s := range Apply(live, cs) {
 		if port, ok := strings.CutPrefix(s.Key.Scope, eosInterfaceMode); ok && s.Key.Object == eosBinding {
@@ -235,6 +235,8 @@ func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 		switch {
 		case onPort && c.Key.Object == eosBinding:
 			bound[port] = true
+		case onPort && eosIsPause(c.Key.Object):
+			paused[port] = true
 		case c.Key.Object == eosPFC || eosPrioHead.MatchString(c.Key.Object):
 			if onPort {
 				lossless[port] = true
@@ -250,17 +252,18 @@ func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 			})
 		}
 	}
-	note := func(ports map[string]bool, why string) {
+	note := func(class RiskClass, ports map[string]bool, why string) {
 		var names []string
 		for p := range ports {
 			names = append(names, p)
 		}
 		if len(names) > 0 {
-			risks = append(risks, Risk{Class: Hitless, Ports: sortedPorts(names), Why: why})
+			risks = append(risks, Risk{Class: class, Ports: sortedPorts(names), Why: why})
 		}
 	}
-	note(bound, "the bound service-profile changes: no link goes down as far as is known, loss of packets in flight is not verified on a device")
-	note(lossless, "a priority becomes lossless or stops being so: no link goes down as far as is known, not verified on a device")
+	note(Flap, paused, "802.3x link pause changes: whether the link goes down for it is not known")
+	note(Hitless, bound, "the bound service-profile changes: no link goes down as far as is known, loss of packets in flight is not verified on a device")
+	note(Hitless, lossless, "a priority becomes lossless or stops being so: no link goes down as far as is known, not verified on a device")
 	return risks
 }
 

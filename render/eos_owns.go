@@ -9,7 +9,7 @@ import (
 
 // eosOwned says what the model owns on a device.
 //
-//   - An interface: that it is there, MTU and binding, and whatever of trust, PFC, watchdog and the queues of named
+//   - An interface: that it is there, MTU and binding, and whatever of trust, PFC, link pause (where a priority is lossless), watchdog and the queues of named
 //     classes stands there directly, since it would override the profile.
 //   - A profile of this fabric: all of it. An adopted profile: the owned areas, in the queues of named classes.
 //   - The maps and watchdog timers are one for the whole device, also for ports that the model does not know. They
@@ -25,9 +25,10 @@ type eosOwned struct {
 	device   intent.Areas
 	profiles bool // some port is bound by us
 	class    [8]bool
-	queues   [8]bool // queues of named classes
-	marking  [8]bool // queues of classes that mark
-	lossless bool    // some class is
+	queues   [8]bool         // queues of named classes
+	marking  [8]bool         // queues of classes that mark
+	lossless bool            // some class is
+	pause    map[string]bool // interfaces whose link pause the model has a say in: where a priority is lossless
 	watchdog bool
 	dscp     [64]bool
 }
@@ -35,7 +36,7 @@ type eosOwned struct {
 func eosOwns(d intent.Device, f Facts) func(Key) bool { return eosOwnedOf(d, f).owns }
 
 func eosOwnedOf(d intent.Device, f Facts) *eosOwned {
-	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, adopted: map[string]intent.Areas{}}
+	o := &eosOwned{fabric: d.Fabric, queue: eosQueueWord(&d), iface: map[string]intent.Areas{}, adopted: map[string]intent.Areas{}, pause: map[string]bool{}}
 	for i, name := range d.Classes {
 		o.class[i] = name != ""
 	}
@@ -78,6 +79,7 @@ func (o *eosOwned) port(d *intent.Device, f Facts, p *intent.Port) {
 		o.adopted[profile] = own
 	}
 	pol := d.PolicyOf(p)
+	o.pause[eosPort(p.Iface)] = len(pol.Lossless()) > 0 || pol.Pause != (intent.Pause{})
 	for i, tc := range pol.DSCP {
 		o.dscp[i] = o.dscp[i] || tc <= 7
 	}
@@ -150,6 +152,8 @@ func (o *eosOwned) names(k Key) bool {
 	switch {
 	case k.Object == eosPFC:
 		return o.lossless
+	case eosIsPause(k.Object):
+		return o.pause[eosTop(k.Scope)]
 	case strings.HasPrefix(k.Object, eosWatchdog):
 		return o.watchdog
 	}
@@ -181,7 +185,7 @@ func eosArea(k Key) (area intent.Area, ok bool) {
 		return intent.AreaMTU, true
 	case eosTrust:
 		return intent.AreaMaps, true
-	case eosPFC:
+	case eosPFC, eosSend, eosReceive:
 		return intent.AreaPFC, true
 	case eosWatchdog, eosTimer, eosPortAct:
 		return intent.AreaWatchdog, true

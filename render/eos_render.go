@@ -134,6 +134,9 @@ func (b *eosBuilder) port() {
 	if known&intent.AreaSet(eosBundle...) == 0 {
 		return
 	}
+	if known.Has(intent.AreaPFC) {
+		b.pause(scope)
+	}
 	b.bundle()
 	b.put(scope, eosBinding, "", b.profile[len(eosProfileMode):], "")
 	b.put("", b.profile, "", "", "")
@@ -156,6 +159,16 @@ func (b *eosBuilder) mtu(scope string) {
 		return
 	}
 	b.put(scope, eosMTU, "", strconv.FormatInt(int64(b.pol.MTU), 10), "mtu")
+}
+
+// pause writes 802.3x link pause where it is on; it is off without a line (not verified for every platform).
+func (b *eosBuilder) pause(scope string) {
+	if b.pol.Pause.Send {
+		b.put(scope, eosSend, "", "on", "pause")
+	}
+	if b.pol.Pause.Receive {
+		b.put(scope, eosReceive, "", "on", "pause")
+	}
 }
 
 // bundle refuses to bind a profile of ours where the model owns only a part of what it carries: the binding would

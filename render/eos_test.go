@@ -23,6 +23,7 @@ func eosTestTarget() target {
 		areas: intent.SwitchAreas,
 		adjust: func(t *rapid.T, p *intent.Policy) {
 			p.MTU = min(p.MTU, 9214)
+			p.Pause = rapid.SampledFrom([]intent.Pause{{}, {}, {Send: true}, {Receive: true}, {Send: true, Receive: true}}).Draw(t, "pause")
 			var named []uint8
 			for i, q := range p.Queues {
 				if q.Used {

@@ -103,7 +103,7 @@ func (n *eosNode) isMode() bool {
 
 // eosOrder is the order of lines inside a mode, by how they start. Others stand where the empty string is.
 var eosOrder = []string{
-	"description", "qos map dscp", "qos map traffic-class", eosMTU, "", "qos profile", eosBinding, eosTrust,
+	"description", "qos map dscp", "qos map traffic-class", eosMTU, "flowcontrol", "", "qos profile", eosBinding, eosTrust,
 	eosPriority, eosShare, eosECN, "uc-tx-queue", "tx-queue", eosPFC, eosPFC + " priority", eosPFC + " pause", "interface",
 }
 
@@ -331,6 +331,8 @@ func eosScalar1(words []string) (object, value string, ok bool) {
 		return object, value, value == "strict"
 	case eosPFC:
 		return object, value, value == "on"
+	case eosSend, eosReceive:
+		return object, value, value == "on" || value == "off" || value == "desired"
 	}
 	if eosPrioHead.MatchString(object) {
 		return object, value, value == "drop" || value == "no-drop"
@@ -350,7 +352,7 @@ func eosAnyValue(object string) bool {
 // eosBare reports whether line is the head of a line of one value, without the value: it says nothing, and must not
 // be taken for the setting.
 func eosBare(line string) bool {
-	return line == eosTrust || line == eosPriority || line == eosPFC || eosAnyValue(line) || eosPrioHead.MatchString(line) || eosMapHead.MatchString(line)
+	return line == eosTrust || line == eosPriority || line == eosPFC || eosIsPause(line) || eosAnyValue(line) || eosPrioHead.MatchString(line) || eosMapHead.MatchString(line)
 }
 
 var eosMapHead = regexp.MustCompile(`^qos map (dscp \d+ to traffic-class|traffic-class \d+ to tx-queue)$`)

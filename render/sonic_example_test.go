@@ -130,6 +130,7 @@ func TestSonicRenderFindings(t *testing.T) {
 		{"detect below poll", func(_ *intent.Device, p *intent.Policy) { p.Watchdog.Poll = 300 }, []string{"detect 200ms of the watchdog is below its poll 300ms"}},
 		{"action", func(_ *intent.Device, p *intent.Policy) { p.Watchdog.Action = intent.ActionNone }, []string{"the watchdog's action is none"}},
 		{"trust", func(_ *intent.Device, p *intent.Policy) { p.Trust = intent.TrustPCP }, []string{"trust is pcp"}},
+		{"link pause", func(_ *intent.Device, p *intent.Policy) { p.Pause.Send = true }, []string{"link pause (802.3x) is to be on (send)"}},
 		{"drop", func(_ *intent.Device, p *intent.Policy) { p.Queues[3].Drop = true }, []string{"class training drops early"}},
 		{"nobody's priority", func(_ *intent.Device, p *intent.Policy) { p.Queues[4].Lossless = true }, []string{"priority 4 is configured, but no class of leaf1 has it"}},
 		{"interface", func(d *intent.Device, _ *intent.Policy) { d.Ports[0].Iface = "Ethernet1/1" }, []string{`port-1 of leaf1 is bound to "Ethernet1/1"`}},

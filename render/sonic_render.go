@@ -177,6 +177,9 @@ func (b *sonicBuilder) port(p *intent.Port, pol *intent.Policy) {
 	}
 	if pol.Known.Has(intent.AreaPFC) {
 		b.priorities(p, pol, "pfc_enable", true)
+		if pol.Pause != (intent.Pause{}) {
+			b.cannot(p, "pause", "", "link pause (802.3x) is to be on (%s); SONiC's configuration has no field for it", pol.Pause)
+		}
 	}
 	for tc, class := range b.d.Classes {
 		if class == "" {

@@ -212,6 +212,26 @@ type Watchdog struct {
 	Action                Action
 }
 
+// Pause is 802.3x link pause, which stops all priorities of a link; the zero value means that it is off, or that the
+// source has no such setting.
+type Pause struct {
+	Send    bool // we pause the neighbour
+	Receive bool // we obey the neighbour's pause
+}
+
+// String is "send and receive", "send", "receive", or "none".
+func (p Pause) String() string {
+	switch p {
+	case Pause{true, true}:
+		return "send and receive"
+	case Pause{Send: true}:
+		return "send"
+	case Pause{Receive: true}:
+		return "receive"
+	}
+	return none
+}
+
 // NCCL is what the host's NCCL file says; the zero value means that there is no such setting.
 type NCCL struct {
 	On           bool
@@ -231,6 +251,7 @@ type Policy struct {
 	TCPG     [8]uint8  // ingress priority group of each traffic class, or Unmapped
 	PFCQueue [8]uint8  // queue stopped by a received pause of each priority, or Unmapped
 	Queues   [8]Queue
+	Pause    Pause // part of AreaPFC, since the two exclude each other
 	Watchdog Watchdog
 	NCCL     NCCL
 }
@@ -258,6 +279,9 @@ func (p Policy) Only(s Areas) Policy {
 			y.ECN, y.Drop = x.ECN, x.Drop
 		}
 	}
+	if s.Has(AreaPFC) {
+		q.Pause = p.Pause
+	}
 	if s.Has(AreaWatchdog) {
 		q.Watchdog = p.Watchdog
 	}
@@ -279,7 +303,7 @@ func (p *Policy) Lossless() []int {
 }
 
 // Field names one value of a policy, for origins and explain: "mtu", "roce" (of Device.RoCE), "trust", "dscp.26", "class.3" (that the
-// priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3",
+// priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3", "pause",
 // "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "nccl.traffic_class", "nccl.timeout",
 // "nccl.retry_count".
 type Field string

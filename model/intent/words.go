@@ -162,6 +162,9 @@ func class(tc uint8) string {
 // deviceValues are the values that do not belong to a priority.
 func deviceValues(p *Policy) []Value {
 	var vs []Value
+	if p.Pause != (Pause{}) {
+		vs = append(vs, Value{"pause", "link pause (802.3x)", p.Pause.String(), -1})
+	}
 	if w := p.Watchdog; w.On {
 		ms := func(n int32) string { return strconv.Itoa(int(n)) + "ms" }
 		vs = append(vs,

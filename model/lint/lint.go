@@ -28,7 +28,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		chainConsistent, cnpClass, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, mtuPath, mtuRoCE, oversubscription,
-		pfcPrioCount, pfcSymmetry, trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
+		pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
 	}
 }
 

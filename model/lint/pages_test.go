@@ -30,6 +30,7 @@ type held struct {
 	DSCP     map[int]string `yaml:"dscp"` // code point to priority, or none
 	Trust    string         `yaml:"trust"`
 	Group    map[int]uint8  `yaml:"group"` // traffic class to priority group
+	Pause    bool           `yaml:"pause"` // 802.3x, both ways
 }
 
 var trusts = map[string]intent.Trust{"dscp": intent.TrustDSCP, "pcp": intent.TrustPCP, "none": intent.TrustNone}
@@ -95,6 +96,7 @@ func (h held) apply(t *testing.T, p *intent.Policy) {
 	if h.Trust != "" {
 		p.Trust = trusts[h.Trust]
 	}
+	p.Pause = intent.Pause{Send: h.Pause, Receive: h.Pause}
 	for tc, pg := range h.Group {
 		p.TCPG[tc] = pg
 	}

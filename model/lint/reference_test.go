@@ -28,6 +28,7 @@ type given struct {
 	Hosts      []int64
 	Switches   []int64
 	PFC        []int
+	Pause      bool
 	CNPPrio    int `yaml:"cnp_prio"`
 	Sched      string
 	DSCP26     struct{ TC, PG, Queue, PFC uint8 } `yaml:"dscp26"`
@@ -87,6 +88,9 @@ func (g given) net(rule string) *intent.Net {
 		}
 	case "pfc-prio-count":
 		all(pause(g.PFC))
+	case "pfc-not-global-pause":
+		all(pause(g.PFC))
+		all(func(p *intent.Policy) { p.Pause.Receive = g.Pause })
 	case "cnp-class":
 		for i := range n.Devices {
 			n.Devices[i].Classes = [8]string{}
@@ -198,6 +202,7 @@ func broken(n *intent.Net) map[string]bool {
 				b["dscp-total"] = b["dscp-total"] || to == intent.Unmapped
 			}
 			b["cnp-class"] = b["cnp-class"] || p.Queues[6].Lossless || !p.Queues[6].Strict
+			b["pfc-not-global-pause"] = b["pfc-not-global-pause"] || p.Pause != (intent.Pause{}) && len(p.Lossless()) > 0
 			b["trust-dscp"] = b["trust-dscp"] || p.Trust != intent.TrustDSCP
 			w, lossless := p.Watchdog, len(p.Lossless())
 			b["watchdog-on"] = b["watchdog-on"] || lossless > 0 && !w.On || w.On && (w.Detect < w.Poll || w.Restore < w.Poll)
@@ -287,7 +292,7 @@ func drawEdit(t *rapid.T) func(*intent.Policy) {
 	size := units.Bytes(rapid.SampledFrom([]int64{0, 1500, 8978, 9000, 9022, 9216, 800_000, 3_200_000}).Draw(t, "size"))
 	ms := rapid.SampledFrom([]int32{0, 50, 100, 400, 2000}).Draw(t, "ms")
 	tc := rapid.Uint8Range(0, 7).Draw(t, "to")
-	switch rapid.IntRange(0, 11).Draw(t, "what") {
+	switch rapid.IntRange(0, 12).Draw(t, "what") {
 	case 0:
 		return func(p *intent.Policy) { p.MTU = size }
 	case 1:
@@ -313,6 +318,8 @@ func drawEdit(t *rapid.T) func(*intent.Policy) {
 		return func(p *intent.Policy) { p.TCQueue[q] = tc }
 	case 11:
 		return func(p *intent.Policy) { p.TCPG[q] = tc }
+	case 12:
+		return func(p *intent.Policy) { p.Pause.Send = true }
 	}
 	pmax := units.Percent(rapid.SampledFrom([]int64{0, 1, 1_000_000, 1_000_001}).Draw(t, "pmax"))
 	return func(p *intent.Policy) { p.Queues[q].ECN.Pmax = pmax }

@@ -25,7 +25,7 @@ type fanout struct {
 	dev       *intent.Device
 	down      units.BitRate
 	downPorts int
-	up        []trunk      // in the order of the ports
+	up        []trunk // in the order of the ports
 	active    bool
 }
 

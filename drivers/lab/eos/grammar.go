@@ -72,6 +72,8 @@ func rules(queue string) []rule {
 		{in: inInterface, pattern: "description @ LINE"},
 		{in: inInterface, pattern: "shutdown @"},
 		{in: inInterface, pattern: "mtu @ <68-9214>"},
+		{in: inInterface, pattern: "flowcontrol send @ on|off|desired"},
+		{in: inInterface, pattern: "flowcontrol receive @ on|off|desired"},
 		{in: inInterface, pattern: "speed @ WORD"},
 		{in: inInterface, pattern: "switchport @", keepNo: true, hidden: true},
 		{in: inInterface, pattern: "ip address @ WORD"},
