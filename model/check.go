@@ -99,6 +99,12 @@ func (f *field) wants() string {
 			w[0] = f.scalar.noun
 		}
 	}
+	if f.list != nil {
+		w = append(w, "a list of "+f.list.key+"s")
+		if f.list.key == "class" {
+			w[len(w)-1] = "a list of classes"
+		}
+	}
 	switch {
 	case f.kids != nil:
 		keys := make([]string, len(f.kids))
@@ -108,11 +114,6 @@ func (f *field) wants() string {
 		w = append(w, "a mapping with "+strings.Join(keys, ", "))
 	case f.dict != nil:
 		w = append(w, "a mapping by "+f.dict.key)
-	case f.list != nil:
-		w = append(w, "a list of "+f.list.key+"s")
-		if f.list.key == "class" {
-			w[len(w)-1] = "a list of classes"
-		}
 	}
 	return strings.Join(w, ", or ")
 }

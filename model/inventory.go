@@ -26,6 +26,7 @@ func buildInventory(docs roots, broken bool) (*Fabric, diag.List) {
 	c := &checker{}
 	c.complete(inventorySchema(), docs.inventory, "")
 	found.Add(c.found...)
+	completeProfiles(docs, &found)
 	f.Catalog = catalog(docs.profiles, &found)
 	r := newReach(docs.inventory, &found)
 	docs.inventory.get("devices").each(func(name string, _ *node) {

@@ -165,12 +165,8 @@ func build(docs roots, broken bool) (*Fabric, diag.List) {
 	c := &checker{}
 	c.complete(fabricSchema(), docs.fabric, "")
 	c.complete(inventorySchema(), docs.inventory, "")
-	for _, h := range sortedHardware(docs.profiles) {
-		for _, n := range docs.profiles[h] {
-			c.complete(profileSchema(), n, "")
-		}
-	}
 	found.Add(c.found...)
+	completeProfiles(docs, &found)
 	f.Catalog = catalog(docs.profiles, &found)
 	if docs.fabric == nil {
 		if !broken {

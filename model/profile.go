@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -165,10 +166,13 @@ func entry(h hardware, n *node, found *diag.List) profiles.Entry {
 	e := profiles.Entry{Kind: h.kind, Name: h.name, Pos: n.pos()}
 	for _, f := range profiles.Fields(h.kind) {
 		fact, ok := readFact(f, section.get(f.Key))
+		at := section.get(f.Key).pos()
 		if !ok {
+			if n := section.get(f.Key); n != nil && !hasBad(n) && (n.shape != mapNode || n.has("value")) {
+				found.Errorf("value", at, "list what is known, or remove the line", "%s.%s lists nothing", h.kind, f.Key)
+			}
 			continue
 		}
-		at := section.get(f.Key).pos()
 		if os, _, _ := strings.Cut(h.name, "/"); f.OS != "" && f.OS != os {
 			found.Errorf("profile", at, "remove it", "platform.%s is a word of %s, and %s is a platform of %s", f.Key, f.OS, h.name, os)
 			continue
@@ -243,4 +247,46 @@ func whole(cat *profiles.Catalog, h hardware, docs []*node, found *diag.List) {
 				"unknown ASIC %q", clip(f.Text()))
 		}
 	}
+}
+
+// LoadCatalog reads the Profile documents of layers on top of what is built in. Other documents are checked against their
+// schema, and otherwise passed over. Without layers it is the built-in catalog.
+func LoadCatalog(fsys fs.FS, layers ...string) (*profiles.Catalog, diag.List) {
+	return loadCatalog(fsys, layers, func(roots, *diag.List) {})
+}
+
+// LoadProfiles is LoadCatalog for directories that hold hardware alone: a document of another kind is an error there.
+func LoadProfiles(fsys fs.FS, layers ...string) (*profiles.Catalog, diag.List) {
+	return loadCatalog(fsys, layers, func(docs roots, found *diag.List) {
+		for _, n := range []*node{docs.fabric, docs.inventory} {
+			if n != nil {
+				found.Errorf("document", n.pos(), "move it elsewhere and name it with -f", "a directory of profiles holds documents of kind Profile alone")
+			}
+		}
+	})
+}
+
+func loadCatalog(fsys fs.FS, layers []string, refuse func(roots, *diag.List)) (*profiles.Catalog, diag.List) {
+	if len(layers) == 0 {
+		var found diag.List
+		return catalog(nil, &found), found
+	}
+	f, found := loadLayers(fsys, func(docs roots, _ bool) (*Fabric, diag.List) {
+		var found diag.List
+		refuse(docs, &found)
+		completeProfiles(docs, &found)
+		return &Fabric{docs: docs, Catalog: catalog(docs.profiles, &found)}, found
+	}, layers)
+	return f.Catalog, found
+}
+
+// completeProfiles reports what Profile documents lack.
+func completeProfiles(docs roots, found *diag.List) {
+	c := &checker{}
+	for _, h := range sortedHardware(docs.profiles) {
+		for _, n := range docs.profiles[h] {
+			c.complete(profileSchema(), n, "")
+		}
+	}
+	found.Add(c.found...)
 }

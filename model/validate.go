@@ -29,6 +29,7 @@ func (v *validator) all() {
 	v.applications()
 	v.acknowledgements()
 	v.platforms()
+	v.hardware()
 	for _, role := range sortedKeys(v.f.Roles) {
 		v.override(role)
 	}

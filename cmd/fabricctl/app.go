@@ -32,6 +32,7 @@ type app struct {
 	sys system
 
 	fabric    []string
+	profiles  []string
 	output    string
 	readOnly  bool
 	untrusted bool
@@ -132,6 +133,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	})
 	f := root.PersistentFlags()
 	f.StringArrayVarP(&a.fabric, "fabric", "f", nil, "model file or directory; repeat for layers, later ones win")
+	f.StringArrayVar(&a.profiles, "profiles", nil, "directory of Profile documents below the model's own layers; repeat, later ones win (always first: $XDG_CONFIG_HOME/fabricctl/profiles)")
 	f.StringVarP(&a.output, "output", "o", "text", "text or json; plan and drift also markdown")
 	f.BoolVar(&a.readOnly, "read-only", false, "make any write impossible")
 	f.BoolVar(&a.untrusted, "untrusted", false, "the model is not trusted: no exec: references are run")
@@ -143,7 +145,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	f.StringVar(&a.stateDir, "state-dir", "", "runs, leases and journals (default $XDG_STATE_HOME/fabricctl); one user's, shared by all operators who work as that user")
 
 	for _, c := range []*cobra.Command{
-		a.newInit(), a.newValidate(), a.newRules(), a.newExplain(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(), a.newCheck(),
+		a.newInit(), a.newValidate(), a.newRules(), a.newProfiles(), a.newExplain(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(), a.newCheck(),
 		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
 	} {
 		root.AddCommand(c)

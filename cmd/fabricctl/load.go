@@ -33,7 +33,11 @@ func (a *app) load(layers []string) (loaded, error) {
 	if len(layers) == 0 {
 		return loaded{}, fail(exitUsage, "for example: -f fabric.yaml -f inventory.yaml; fabricctl init writes a first one", "no model given")
 	}
-	f, l := model.Load(osFS{}, layers...)
+	hardware, l := a.hardware()
+	if l.HasErrors() {
+		return loaded{fabric: new(model.Fabric), findings: l}, nil
+	}
+	f, l := model.Load(osFS{}, append(hardware, layers...)...)
 	m := loaded{fabric: f, findings: l}
 	if l.HasErrors() {
 		m.findings = m.findings.Sort()

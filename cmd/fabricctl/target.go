@@ -15,7 +15,6 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
-	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -129,11 +128,15 @@ func (a *app) targets(o loginFlags, args []string) (targets, error) {
 
 // loadAny is mustLoad for layers that need not hold a Fabric, and may be none.
 func (a *app) loadAny() (loaded, error) {
-	if len(a.fabric) == 0 {
-		cat, err := profiles.Default()
-		return loaded{fabric: &model.Fabric{Catalog: cat}}, err
+	hardware, l := a.hardware()
+	if len(a.fabric) == 0 && !l.HasErrors() {
+		cat, _ := model.LoadCatalog(osFS{}, hardware...)
+		return loaded{fabric: &model.Fabric{Catalog: cat}}, nil
 	}
-	f, l := model.LoadInventory(osFS{}, a.fabric...)
+	f := new(model.Fabric)
+	if !l.HasErrors() {
+		f, l = model.LoadInventory(osFS{}, append(hardware, a.fabric...)...)
+	}
 	if f.HasModel() {
 		return a.mustLoad()
 	}
@@ -256,7 +259,8 @@ func (a *app) completeDevices(*cobra.Command, []string, string) ([]string, cobra
 	if len(a.fabric) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	f, _ := model.LoadInventory(osFS{}, a.fabric...)
+	hardware, _ := a.hardware()
+	f, _ := model.LoadInventory(osFS{}, append(hardware, a.fabric...)...)
 	var names []string
 	for n := range f.Endpoints {
 		names = append(names, n)

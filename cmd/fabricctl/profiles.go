@@ -1,0 +1,289 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// hardware are the layers with Profile documents that lie below the model's own: the user's directory if there is one,
+// then those of --profiles. Findings are errors in them.
+func (a *app) hardware() ([]string, diag.List) {
+	var dirs []string
+	config := a.sys.env("XDG_CONFIG_HOME")
+	if home := a.sys.env("HOME"); !filepath.IsAbs(config) && filepath.IsAbs(home) {
+		config = filepath.Join(home, ".config")
+	}
+	if own := filepath.Join(config, "fabricctl", "profiles"); filepath.IsAbs(config) && holdsYAML(own) {
+		dirs = append(dirs, own)
+	}
+	dirs = append(dirs, a.profiles...)
+	if len(dirs) == 0 {
+		return nil, nil
+	}
+	_, l := model.LoadProfiles(osFS{}, dirs...)
+	return dirs, l
+}
+
+// holdsYAML reports whether a directory is there and not empty, as far as a model's layer goes.
+func holdsYAML(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		ext := filepath.Ext(e.Name())
+		return !e.IsDir() && (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(e.Name(), ".")
+	})
+}
+
+type profilesJSON struct {
+	Schema   string        `json:"schema"`
+	Profiles []profileJSON `json:"profiles"`
+}
+
+type profileJSON struct {
+	Kind        profiles.Kind `json:"kind"`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Verified    *bool         `json:"verified,omitempty"` // tried on a real device; of platforms and NICs
+	Confidence  string        `json:"confidence"`
+	Source      string        `json:"source"`
+	Facts       []factJSON    `json:"facts"`
+}
+
+type factJSON struct {
+	Key        string    `json:"key"`
+	Values     []string  `json:"values"`
+	Source     string    `json:"source"`
+	Confidence string    `json:"confidence"`
+	Pos        diag.Pos  `json:"pos,omitzero"`
+	ASIC       string    `json:"asic,omitempty"` // the platform's ASIC says it, not the platform
+	Over       *factJSON `json:"over,omitempty"` // what it replaced
+}
+
+func (a *app) newProfiles() *cobra.Command {
+	var kind, match string
+	c := &cobra.Command{
+		Use:   "profiles [NAME]",
+		Short: "List the hardware that is known, or show one platform, ASIC or NIC fact by fact",
+		Long: `Without NAME, list platforms, ASICs and NICs. With NAME, show each fact of it: the value, how far it is to be trusted,
+its source, and the file and line where it stands. Hardware is built in and described by documents of kind Profile;
+what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabricctl/profiles, each --profiles, each -f.`,
+		Example: "  fabricctl profiles --kind nic\n  fabricctl profiles --match 15b3:1021\n  fabricctl profiles sonic/sn5600\n  fabricctl profiles --profiles hardware/ -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("profiles wants at most one name")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			cat, _ := a.catalog()
+			var names []string
+			for _, k := range profiles.Kinds() {
+				names = append(names, cat.NamesOf(k)...)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			if kind != "" && !slices.Contains(profiles.Kinds(), profiles.Kind(kind)) {
+				return usage("--kind %s: want platform, asic or nic", kind)
+			}
+			cat, l := a.catalog()
+			printFindings(a.sys.err, l)
+			if l.HasErrors() {
+				return fail(exitError, "", "the layers have %s", count(l.Count(diag.Error), "error"))
+			}
+			r := profilesJSON{"fabricctl/profiles/v1", listed(cat, kind, match, args)}
+			if len(r.Profiles) == 0 {
+				return noProfile(cat, kind, match, args)
+			}
+			switch {
+			case json:
+				return a.printJSON(r)
+			case len(args) == 1:
+				printProfile(a.sys.out, r.Profiles)
+			default:
+				printProfiles(a.sys.out, r.Profiles)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&kind, "kind", "", "list one kind: platform, asic or nic")
+	c.Flags().StringVar(&match, "match", "", "list what has this text in its name or in a fact, such as a PCI id or a vendor")
+	mustComplete(c, "kind", "platform", "asic", "nic")
+	return c
+}
+
+// mustComplete offers the words that a flag takes.
+func mustComplete(c *cobra.Command, flag string, words ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// catalog is all hardware that this call knows, whether its layers hold a whole model or not.
+func (a *app) catalog() (*profiles.Catalog, diag.List) {
+	hardware, l := a.hardware()
+	if l.HasErrors() {
+		return new(profiles.Catalog), l
+	}
+	return model.LoadCatalog(osFS{}, append(hardware, a.fabric...)...)
+}
+
+// noProfile says that nothing was found, and what is near.
+func noProfile(cat *profiles.Catalog, kind, match string, args []string) error {
+	if len(args) == 0 {
+		return fail(exitError, "fabricctl profiles lists all", "no %s has %q in its name or facts", cmp.Or(kind, "hardware"), match)
+	}
+	hint := "fabricctl profiles lists them; docs/model.md says how to describe hardware that is not there"
+	if near := listed(cat, kind, args[0], nil); len(near) > 0 {
+		var names []string
+		for _, p := range near[:min(len(near), 5)] {
+			names = append(names, p.Name)
+		}
+		hint = "there are " + strings.Join(names, ", ") + "; " + hint
+	}
+	return fail(exitError, hint, "no platform, ASIC or NIC is called %q", args[0])
+}
+
+// listed are the entries of a kind (all when empty) that match a text and a name.
+func listed(cat *profiles.Catalog, kind, match string, name []string) []profileJSON {
+	list := []profileJSON{}
+	for _, k := range profiles.Kinds() {
+		for _, n := range cat.NamesOf(k) {
+			if kind != "" && kind != string(k) || len(name) == 1 && name[0] != n {
+				continue
+			}
+			if e, _ := cat.Entry(k, n); matches(e, match) {
+				list = append(list, profile(cat, e))
+			}
+		}
+	}
+	return list
+}
+
+func matches(e profiles.Entry, text string) bool {
+	text = strings.ToLower(text)
+	if strings.Contains(strings.ToLower(e.Name), text) {
+		return true
+	}
+	return slices.ContainsFunc(e.Facts, func(f profiles.Fact) bool { return strings.Contains(strings.ToLower(f.Text()), text) })
+}
+
+// profile is an entry, with what its ASIC says where it is a platform that does not say so itself.
+func profile(cat *profiles.Catalog, e profiles.Entry) profileJSON {
+	p := profileJSON{Kind: e.Kind, Name: e.Name, Facts: []factJSON{}}
+	get := func(key string) string {
+		f, _ := e.Fact(key)
+		return f.Text()
+	}
+	p.Description, p.Confidence, p.Source = get("description"), get("confidence"), get("source")
+	if e.Kind != profiles.KindASIC {
+		verified := get("verified") == "true"
+		p.Verified = &verified
+	}
+	for _, f := range e.Facts {
+		if f.Source != "" {
+			p.Facts = append(p.Facts, fact(f))
+		}
+	}
+	asic, ok := cat.Entry(profiles.KindASIC, get("asic"))
+	for _, f := range asic.Facts {
+		if _, own := e.Fact(f.Key); ok && e.Kind == profiles.KindPlatform && !own && f.Source != "" {
+			j := fact(f)
+			j.ASIC = asic.Name
+			p.Facts = append(p.Facts, j)
+		}
+	}
+	return p
+}
+
+func fact(f profiles.Fact) factJSON {
+	j := factJSON{Key: f.Key, Values: f.Values, Source: f.Source, Confidence: f.Confidence, Pos: f.Pos}
+	if f.Over != nil {
+		over := fact(*f.Over)
+		j.Over = &over
+	}
+	return j
+}
+
+func verifiedWord(p profileJSON) string {
+	switch {
+	case p.Verified == nil:
+		return "-"
+	case *p.Verified:
+		return "yes"
+	}
+	return "no"
+}
+
+// printProfiles writes one line for each.
+func printProfiles(w io.Writer, ps []profileJSON) {
+	wide := len("NAME")
+	for _, p := range ps {
+		wide = max(wide, len(p.Name))
+	}
+	fmt.Fprintf(w, "%-8s  %-*s  %-10s  %-8s  %s\n", "KIND", wide, "NAME", "CONFIDENCE", "VERIFIED", "WHAT")
+	for _, p := range ps {
+		fmt.Fprintf(w, "%-8s  %-*s  %-10s  %-8s  %s\n", p.Kind, wide, p.Name, p.Confidence, verifiedWord(p), p.Description)
+	}
+}
+
+// printProfile writes entries of one name, which may be of several kinds, fact by fact.
+func printProfile(w io.Writer, ps []profileJSON) {
+	for i, p := range ps {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s %s: %s\n", p.Kind, p.Name, p.Description)
+		switch {
+		case p.Verified != nil && *p.Verified:
+			fmt.Fprintln(w, "verified on a real device, by the word of its profile")
+		case p.Kind == profiles.KindPlatform:
+			fmt.Fprintln(w, "never tried on a real device: writing to one needs --accept-unverified")
+		case p.Kind == profiles.KindNIC:
+			fmt.Fprintln(w, "never tried on a real adapter")
+		}
+		wide := 0
+		for _, f := range p.Facts {
+			wide = max(wide, len(f.Key))
+		}
+		for _, f := range p.Facts {
+			if f.Key != "description" || f.Over != nil {
+				printFact(w, f, wide)
+			}
+		}
+	}
+}
+
+// printFact writes a value, a line each where it is a list of sentences, and below it where it is from.
+func printFact(w io.Writer, f factJSON, wide int) {
+	key, values := f.Key, []string{strings.Join(f.Values, ", ")}
+	if f.Key == "traps" {
+		values = f.Values
+	}
+	for _, v := range values {
+		fmt.Fprintf(w, "  %-*s  %s\n", wide, key, v)
+		key = ""
+	}
+	from := ""
+	if f.ASIC != "" {
+		from = " of " + f.ASIC
+	}
+	fmt.Fprintf(w, "  %-*s    %s confidence, %s (%s%s)\n", wide, "", f.Confidence, f.Source, f.Pos, from)
+	for o := f.Over; o != nil; o = o.Over {
+		fmt.Fprintf(w, "  %-*s    over %s, %s (%s)\n", wide, "", strings.Join(o.Values, ", "), o.Source, o.Pos)
+	}
+}

@@ -1,0 +1,123 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// hw is a Profile document of one section.
+func hw(name, section string) string {
+	return "---\napiVersion: fabricctl/v1\nkind: Profile\nmetadata: {name: " + name + "}\n" + section + "\n"
+}
+
+const from = ", source: me, confidence: low}"
+
+// TestHardwareFindings holds one small model per thing that is refused of hardware. The golden shows each finding and the
+// text at its position.
+func TestHardwareFindings(t *testing.T) {
+	nic := func(model string) string { return with(t, "netdevs: [rdma0]", "netdevs: [rdma0], nic: "+model) }
+	var b strings.Builder
+	for _, x := range []struct{ name, model string }{
+		{"a NIC that is known", nic("connectx-7")},
+		{"unknown NIC", nic("conectx-7")},
+		{"unknown NIC in the inventory", base + inventory("  host1: {nics: [{netdev: rdma0, model: e801}]}\n")},
+		{"NIC of a Profile", nic("mine") + hw("mine", "nic: {rocev2: true, speeds: [400Gbps]"+from)},
+		{"NIC that speaks iWARP", strings.ReplaceAll(nic("x722"), "400Gbps", "10Gbps")},
+		{"NIC that speaks something else", nic("efa")},
+		{"NIC too slow", nic("connectx-6")},
+		{"NIC with small frames", nic("mine") + hw("mine", "nic: {rocev2: true, max_mtu: 4200B"+from)},
+		{"switch too slow", strings.ReplaceAll(base, "{count: 1, platform: sonic/sn5600}", "{count: 1, platform: sonic/sn4600c}")},
+		{"corrected by a Profile", strings.ReplaceAll(base, "{count: 1, platform: sonic/sn5600}", "{count: 1, platform: sonic/sn4600c}") + hw("sonic/sn4600c", "platform: {speed: 400Gbps"+from)},
+		{"nothing described", base + hw("sonic/x", "")},
+		{"two things described", base + hw("x", "asic: {cell: 96B"+from+"\nnic: {rocev2: true"+from)},
+		{"name of no platform", base + hw("x", "platform: {max_mtu: 9000B"+from)},
+		{"name of no NIC", base + hw("a/b", "nic: {rocev2: true"+from)},
+		{"word of another system", base + hw("sonic/x", "platform: {tx_queue: tx-queue"+from)},
+		{"unknown ASIC", base + hw("sonic/x", "platform: {asic: spectrum4"+from)},
+		{"ASIC of another document", base + hw("sonic/x", "platform: {asic: chip"+from) + hw("chip", "asic: {cell: 100B"+from)},
+		{"number without a unit", base + hw("chip", "asic: {cell: 100"+from)},
+		{"fact without a value", base + hw("chip", "asic: {cell: {source: x}"+from)},
+		{"misspelt fact", base + hw("chip", "asic: {cel: 100B"+from)},
+		{"misspelt part of a fact", base + hw("chip", "asic: {cell: {value: 100B, surce: x}"+from)},
+		{"no source", base + hw("chip", "asic: {cell: 100B, confidence: low}")},
+		{"no word about RoCE", base + hw("mine", "nic: {ports: 2"+from)},
+		{"not a PCI id", base + hw("mine", "nic: {rocev2: true, pci: [15B3:1021]"+from)},
+		{"a list is needed", base + hw("mine", "nic: {rocev2: true, speeds: 100Gbps"+from)},
+		{"an empty list", base + hw("mine", "nic: {rocev2: true, speeds: [], pci: {value: [], source: x}"+from)},
+		{"three numbers in a name", base + hw("sonic/x", "platform: {iface: \"E%d/%d/%d\""+from)},
+		{"one fact twice in a layer", base + hw("chip", "asic: {cell: 100B"+from) + hw("chip", "asic: {cell: 200B"+from)},
+	} {
+		_, l := Load(files("m.yaml", x.model), "m.yaml")
+		fmt.Fprintf(&b, "== %s\n", x.name)
+		for _, f := range l {
+			if f.Severity == diag.Info {
+				continue
+			}
+			fmt.Fprintln(&b, f)
+			if src := strings.Split(x.model, "\n"); f.Pos.Line > 0 {
+				at := src[f.Pos.Line-1][f.Pos.Col-1:]
+				fmt.Fprintf(&b, "    | %s\n", at[:min(len(at), 40)])
+			}
+		}
+	}
+	golden(t, "hardware", b.String())
+}
+
+// TestProfileLayers: a fact wins over the layers below it and over what is built in, keeps its own source, and knows
+// what it replaced; facts that a layer does not state stay, with the source that they had.
+func TestProfileLayers(t *testing.T) {
+	fsys := fstest.MapFS{
+		"low.yaml":  {Data: []byte(hw("sonic/sn5600", "platform: {max_mtu: 9100B, ports: 65, source: the rack, confidence: medium}"))},
+		"high.yaml": {Data: []byte(hw("sonic/sn5600", "platform: {max_mtu: {value: 9000B, source: a label, confidence: high}, source: a guess, confidence: low}") + hw("spectrum-4", "asic: {cell: 200B, source: a guess, confidence: low}"))},
+	}
+	cat, l := LoadCatalog(fsys, "low.yaml", "high.yaml")
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	p, _ := cat.Platform("sonic/sn5600")
+	if p.MaxMTU != 9000 || p.Ports != 65 || p.Cell != 200 || p.Lanes != 8 || p.Source != "a guess" {
+		t.Errorf("%+v", p)
+	}
+	e, _ := cat.Entry(profiles.KindPlatform, "sonic/sn5600")
+	var got []string
+	for _, key := range []string{"max_mtu", "ports"} {
+		f, _ := e.Fact(key)
+		for at := &f; at != nil; at = at.Over {
+			got = append(got, fmt.Sprintf("%s %s (%s, %s) %s", key, at.Text(), at.Source, at.Confidence, at.Pos.File))
+		}
+	}
+	want := []string{
+		"max_mtu 9000B (a label, high) high.yaml", "max_mtu 9100B (the rack, medium) low.yaml", "max_mtu 9216B (sonic-port.yang, high) profiles/data/platforms/sonic.yaml",
+		"ports 65 (the rack, medium) low.yaml", "ports 64 (sonic-buildimage ACS-SN5600, high) profiles/data/platforms/sonic.yaml",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestLoadProfiles: a directory of hardware holds nothing else.
+func TestLoadProfiles(t *testing.T) {
+	fsys := fstest.MapFS{
+		"d/a.yaml": {Data: []byte(hw("chip", "asic: {cell: 100B"+from))},
+		"d/b.yaml": {Data: []byte(inventory("  leaf1: {address: 10.0.0.1}\n"))},
+		"e/a.yaml": {Data: []byte(hw("chip", "asic: {cell: 100B"+from))},
+	}
+	if _, l := LoadProfiles(fsys, "d"); !strings.Contains(lines(l), "d/b.yaml:2:1: error: document: a directory of profiles holds documents of kind Profile alone") {
+		t.Errorf("got %s", lines(l))
+	}
+	cat, l := LoadProfiles(fsys, "e")
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	if a, ok := cat.ASIC("chip"); !ok || a.Cell != 100 {
+		t.Errorf("%+v", a)
+	}
+	if cat, _ := LoadCatalog(fsys); len(cat.NamesOf(profiles.KindNIC)) < 20 {
+		t.Error("no layers are the built-in catalog")
+	}
+}

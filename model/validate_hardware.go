@@ -1,0 +1,98 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
+)
+
+// hardware checks what the model asks of hardware against what is known of it. A line that is wrong for many ports is
+// one finding.
+func (v *validator) hardware() {
+	type line struct {
+		at   *Origin
+		what string
+	}
+	said := map[line]bool{}
+	once := func(at *Origin, what string) bool {
+		l := line{at, what}
+		again := said[l]
+		said[l] = true
+		return !again
+	}
+	for i := range v.f.Devices {
+		d := &v.f.Devices[i]
+		platform, _ := v.f.Catalog.Platform(d.Platform.V)
+		for j := range d.Ports {
+			p := &d.Ports[j]
+			if !d.Host {
+				if most := platform.Speed / units.BitRate(max(p.Breakout, 1)); most > 0 && p.Speed.V > most && once(p.Speed.From, platform.Name) {
+					v.tooFast(d, p, platform.Name, profiles.KindPlatform, "speed", most, d.Platform.From)
+				}
+				continue
+			}
+			if !p.NIC.Set {
+				continue
+			}
+			nic, ok := v.f.Catalog.NIC(p.NIC.V)
+			if !ok {
+				if once(p.NIC.From, "unknown") {
+					v.found.Errorf("nic", p.NIC.Pos(), didYouMean(p.NIC.V, v.f.Catalog.NamesOf(profiles.KindNIC))+
+						" (fabricctl profiles lists them; or describe it in a document of kind Profile)", "unknown NIC %q", clip(p.NIC.V))
+				}
+				continue
+			}
+			if most := nic.Fastest(); most > 0 && p.Speed.V > most && once(p.Speed.From, nic.Name) {
+				v.tooFast(d, p, nic.Name, profiles.KindNIC, "speeds", most, p.NIC.From)
+			}
+			if !nic.RoCEv2 && (p.Carries == 0 || p.Carries&CarriesRDMA != 0) && once(p.NIC.From, "roce") {
+				v.noRoCE(d, p, nic)
+			}
+			if most := nic.MaxMTU; most > 0 && v.f.MTU.Host.V > most && once(v.f.MTU.Host.From, nic.Name) {
+				v.found.Add(diag.Finding{
+					Rule: "value", Severity: diag.Error, Pos: v.f.MTU.Host.Pos(), Hint: fmt.Sprintf("lower it to %s", most),
+					Msg:     fmt.Sprintf("mtu.host: %s is more than the NIC %s takes, which is %s", v.f.MTU.Host.V, nic.Name, most),
+					Related: []diag.Related{{Pos: p.NIC.Pos(), Msg: "the NIC is named here"}},
+				})
+			}
+		}
+	}
+}
+
+// tooFast reports a link that is faster than one of its ends. fact is what says how fast that end is.
+func (v *validator) tooFast(d *Device, p *Port, name string, kind profiles.Kind, fact string, most units.BitRate, named *Origin) {
+	what := "a port of " + name
+	if kind == profiles.KindNIC {
+		what = "the NIC " + name
+	}
+	if p.Breakout > 1 {
+		what = fmt.Sprintf("one of %d parts of %s", p.Breakout, what)
+	}
+	hint := fmt.Sprintf("lower it to at most %s, or name faster hardware", most)
+	if e, ok := v.f.Catalog.Entry(kind, name); ok {
+		if f, ok := e.Fact(fact); ok {
+			hint += fmt.Sprintf("; if %s is wrong (it is from: %s), correct %s in a document of kind Profile", most, f.Source, fact)
+		}
+	}
+	f := diag.Finding{
+		Rule: "port-speed", Severity: diag.Error, Pos: p.Speed.Pos(), Hint: hint,
+		Msg: fmt.Sprintf("%s at %s:%s is faster than %s, which does %s", p.Speed.V, d.Name, p.Name, what, most),
+	}
+	if at := named.At(); !at.IsZero() {
+		f.Related = []diag.Related{{Pos: at, Msg: name + " is named here"}}
+	}
+	v.found.Add(f)
+}
+
+// noRoCE reports a NIC that cannot take part.
+func (v *validator) noRoCE(d *Device, p *Port, nic profiles.NIC) {
+	speaks := "no RoCE v2"
+	if nic.IWARP {
+		speaks = "iWARP and no RoCE v2"
+	}
+	v.found.Warningf("nic-roce", p.NIC.Pos(),
+		"name the NIC that carries RDMA; if none does here, say so with carries, without rdma in it",
+		"the NIC %s of %s:%s speaks %s, so it cannot exchange RDMA traffic with the others", nic.Name, d.Name, p.Name, speaks)
+}
