@@ -128,3 +128,9 @@ type Neighbour struct {
 type Neighbourer interface {
 	Neighbours(context.Context) ([]Neighbour, error)
 }
+
+// Rawer is a device that shows its running configuration as text of its own, whole: what the dialect does not
+// understand too, secrets included.
+type Rawer interface {
+	Raw(context.Context) ([]byte, error)
+}

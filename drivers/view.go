@@ -69,6 +69,25 @@ func (v *View) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	return n.Neighbours(ctx)
 }
 
+// Try tries what the account may do, as Trier does. That is the one thing asked of a device here that is more than a
+// look; what a driver sends for it has no effect.
+func (v *View) Try(ctx context.Context) ([]Trial, error) {
+	t, ok := v.dev.(Trier)
+	if !ok {
+		return nil, v.lacks("trials")
+	}
+	return t.Try(ctx)
+}
+
+// Raw is the running configuration as the device writes it, as Rawer does.
+func (v *View) Raw(ctx context.Context) ([]byte, error) {
+	r, ok := v.dev.(Rawer)
+	if !ok {
+		return nil, v.lacks("a text of its configuration")
+	}
+	return r.Raw(ctx)
+}
+
 func (v *View) lacks(what string) error {
 	return fmt.Errorf("%s: %s: %w", v.name, what, errors.ErrUnsupported)
 }

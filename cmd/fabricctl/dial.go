@@ -127,7 +127,7 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	binary := hostBinary
 	switch {
 	case d.app.readOnly || d.reads:
-		binary = nil // copying it there is a write
+		binary = noBinary
 	case e.Lab.V:
 		binary = labBinary
 	}
@@ -153,6 +153,11 @@ func hostBinary(goos, goarch string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s is not beside fabricctl in %s: the host can be read, not written", names[0], dir)
+}
+
+// noBinary is for a host that is only read: copying a program there is a write.
+func noBinary(string, string) ([]byte, error) {
+	return nil, errors.New("nothing is copied to a host that is only read")
 }
 
 // labBinary stands in for fabricctl-host on emulated hosts, which run no program.
@@ -243,5 +248,14 @@ func (d *dialler) secret(ctx context.Context, v model.Value[string]) (secret.Sec
 	if !v.Set || v.V == "" {
 		return secret.Secret{}, nil
 	}
-	return secret.Resolve(ctx, v.V, secret.Options{Base: filepath.Dir(v.Pos().File), Untrusted: d.app.untrusted})
+	s, err := secret.Resolve(ctx, v.V, secret.Options{Base: filepath.Dir(v.Pos().File), Untrusted: d.app.untrusted})
+	if err != nil {
+		err = unresolvedError{err}
+	}
+	return s, err
 }
+
+// unresolvedError is a reference that could not be followed.
+type unresolvedError struct{ error }
+
+func (e unresolvedError) Unwrap() error { return e.error }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
@@ -36,6 +37,10 @@ import (
 // ErrAuth is returned when the switch does not accept the user. Trying again with the same password costs another
 // attempt.
 var ErrAuth = errors.New("login refused")
+
+// ErrTLS is returned by Dial when the switch answered and is not known to be the one that was meant: its certificate is
+// not accepted, or it does not speak TLS. No user name was sent.
+var ErrTLS = errors.New("TLS")
 
 // ErrMultiASIC is returned for a switch with several ASICs. Each of them has a ConfigDB of its own, and writing to
 // the wrong one is a known fault (sonic-gnmi#329), so fabricctl keeps off.
@@ -73,6 +78,8 @@ type Device struct {
 	via    *ssh.Client // the last jump host, or nil
 	look   *look       // what Facts saw, for the Read that follows it
 	closed bool
+
+	answered, trusted atomic.Bool // how far a connection came: TCP, and TLS
 }
 
 var (
@@ -114,6 +121,10 @@ func (d *Device) dial(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: gnmi: %w", c.Name, err)
 		}
+		conf.VerifyConnection = func(tls.ConnectionState) error { // asked last, when nothing else was amiss
+			d.trusted.Store(true)
+			return nil
+		}
 		d.target.Config.SetTLSConfig(conf)
 	}
 	dialTCP := (&net.Dialer{}).DialContext
@@ -128,7 +139,13 @@ func (d *Device) dial(ctx context.Context) error {
 	// gnmic puts its own dialler over one given as an option, unless the target looks tunnelled.
 	d.target.Config.TunnelTargetType = "fabricctl"
 	err = d.target.CreateGNMIClient(ctx,
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dialTCP(ctx, "tcp", c.Address) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			conn, err := dialTCP(ctx, "tcp", c.Address)
+			if err == nil {
+				d.answered.Store(true)
+			}
+			return conn, err
+		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithUserAgent("fabricctl"),
 		grpc.WithDisableServiceConfig(),
@@ -225,10 +242,20 @@ func (d *Device) failed(ctx context.Context, op string, err error) error {
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return fmt.Errorf("%s: gnmi %s: %w for user %q: %s", d.config.Name, op, ErrAuth, d.config.Username, st.Message())
 	case codes.Unavailable:
-		return fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, d.config.broken(st.Message()))
+		why := d.config.broken(st.Message())
+		if d.answered.Load() && !d.trusted.Load() && !d.config.Plaintext {
+			return fmt.Errorf("%s: gnmi %s: %w", d.config.Name, op, untrusted(why))
+		}
+		return fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, why)
 	}
 	return fmt.Errorf("%s: gnmi %s: %s: %s", d.config.Name, op, st.Code(), st.Message())
 }
+
+// untrusted is why there is no TLS connection; it is ErrTLS.
+type untrusted string
+
+func (u untrusted) Error() string        { return string(u) }
+func (u untrusted) Is(target error) bool { return target == ErrTLS }
 
 // broken is gRPC's report of a broken connection without its wrapping, and what it means where that can be told. gRPC
 // hands on no error value, only this text; it is shown and decides nothing.

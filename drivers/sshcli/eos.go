@@ -63,8 +63,23 @@ var eos = flow{
 	cancel:   func(s session) []string { return []string{"configure session " + s.name + " abort"} },
 	forget:   func(s string) []string { return []string{"no configure session " + s} },
 
+	probes: []probe{
+		{"edit a QoS profile", "apply", func(render.Facts) string { return "qos profile fctl-doctor" }},
+		{"change what is not QoS", "", eosHostname},
+	},
+
 	save:  "write memory",
 	saved: "show running-config diffs",
+}
+
+var eosPlainName = regexp.MustCompile(`^[A-Za-z0-9][-.\w]*$`)
+
+// eosHostname gives the device the name that it has.
+func eosHostname(f render.Facts) string {
+	if !eosPlainName.MatchString(f.Hostname) {
+		return "hostname fctl-doctor"
+	}
+	return "hostname " + f.Hostname
 }
 
 // after is what follows a label at the start of a line.

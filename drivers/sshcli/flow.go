@@ -46,6 +46,8 @@ type flow struct {
 	cancel   func(s session) []string      // outside: drop an open one, revert a timed one
 	forget   func(session string) []string // outside: make the name of one that ended free again
 
+	probes []probe // what Try types into a session
+
 	save  string
 	saved string // the line that shows how running differs from startup; empty answer: not at all
 }

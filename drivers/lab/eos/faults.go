@@ -10,6 +10,7 @@ type Faults struct {
 	// Lines.
 	Reject     *regexp.Regexp    // configuration lines that are refused
 	RejectWith string            // with this sentence; "" means "% Invalid input"
+	Deny       *regexp.Regexp    // lines for which the account is not authorised, configuration or not
 	OnLine     func(line string) // called before each line, configuration or not: the place to change things behind a client's back
 
 	// The connection.

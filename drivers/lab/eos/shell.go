@@ -70,6 +70,9 @@ func (h *shell) line(text string) string {
 	if len(in) == 0 {
 		return ""
 	}
+	if t := strings.TrimSpace(text); hits(h.sw.faults.Deny, t) {
+		return "% Authorization denied for command '" + t + "'\n" // as recorded by users of EOS roles
+	}
 	if h.configuring {
 		f := h.sw.faults
 		if hits(f.Reject, strings.TrimSpace(text)) {

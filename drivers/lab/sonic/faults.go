@@ -39,6 +39,7 @@ type Faults struct {
 	Before   func(DB)                 // changes the configuration once, before the next Set
 	After    func(DB)                 // changes the configuration once, after the next Set
 
+	ReadOnly    bool          // the server was started without writing
 	Slow        time.Duration // before every answer
 	DropAfter   int64         // cut all connections, once, when so many more bytes have passed; 0 = never
 	Certificate Certificate   // for new connections

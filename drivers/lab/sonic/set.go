@@ -27,7 +27,11 @@ func (s *Switch) Set(ctx context.Context, r *gpb.SetRequest) (*gpb.SetResponse, 
 	s.mu.Lock()
 	s.stats.Sets++
 	s.stats.Paths += len(r.Delete) + len(r.Replace) + len(r.Update)
+	readOnly := s.faults.ReadOnly
 	s.mu.Unlock()
+	if readOnly { // said before the login is looked at
+		return nil, status.Error(codes.Unimplemented, "GNMI is in read-only mode")
+	}
 	if err := s.enter(ctx, "Set"); err != nil {
 		return nil, err
 	}
