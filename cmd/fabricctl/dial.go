@@ -204,7 +204,7 @@ func (d *dialler) jumps(c ssh.Config, e *model.Endpoint, via model.Value[string]
 	var hops []ssh.Config
 	for _, h := range model.Hops(via.V) {
 		hop := c
-		hop.Name, hop.Address, hop.User = "jump host "+h.Address, h.Address, cmp.Or(h.User, c.User)
+		hop.Name, hop.Address, hop.User = h.Address, h.Address, cmp.Or(h.User, c.User)
 		hop.Password, hop.Insecure, hop.Via = secret.Secret{}, false, nil
 		hops = append(hops, hop)
 	}

@@ -232,6 +232,7 @@ func (d *Device) login(ctx context.Context) context.Context {
 
 // failed says what went wrong with a call: the end of the context, a refused login, or the server's own sentence.
 func (d *Device) failed(ctx context.Context, op string, err error) error {
+	op += d.config.through()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: gnmi %s: waiting for the answer: %w", d.config.Name, op, context.Cause(ctx))
 	}
@@ -262,7 +263,7 @@ func (u untrusted) Is(target error) bool { return target == ErrTLS }
 func (c *Config) broken(s string) string {
 	for _, wrap := range []string{
 		"connection error: desc = ", "transport: ", "Error while dialing: ", "authentication handshake failed: ",
-		"tls: failed to verify certificate: ", "dial tcp " + c.Address + ": ", "dial tcp: ", "connect: ",
+		"tls: failed to verify certificate: ", "to " + c.Address + ": ", "dial tcp " + c.Address + ": ", "dial tcp: ", "connect: ",
 	} {
 		s = strings.Trim(strings.TrimPrefix(s, wrap), `"`)
 	}
@@ -279,6 +280,18 @@ func (c *Config) broken(s string) string {
 		}
 	}
 	return s
+}
+
+// through names the jump hosts on the way.
+func (c *Config) through() string {
+	names := make([]string, len(c.Via))
+	for i, hop := range c.Via {
+		names[i] = hop.Name
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " via " + strings.Join(names, ", ")
 }
 
 // authority is who must have signed the certificate.

@@ -54,7 +54,8 @@ var ErrAuth = errors.New("login refused")
 
 // Client is a connection to one device, jump hosts included. Its methods may be called from several goroutines.
 type Client struct {
-	at     string // "leaf1: ssh 10.0.0.11:22", the start of every error
+	at     string // "leaf1: ssh 10.0.0.11:22 via jump1", the start of every error
+	way    string // "jump1, jump2": this hop and those below it, for what goes through it
 	conn   *xssh.Client
 	below  *Client // the jump host under us, or nil
 	closed chan struct{}
@@ -91,7 +92,11 @@ func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	addr := withPort(c.Address)
-	at := fmt.Sprintf("%s: ssh %s", cmp.Or(c.Name, addr), addr)
+	name := cmp.Or(c.Name, addr)
+	at, way := fmt.Sprintf("%s: ssh %s", name, addr), name
+	if below != nil {
+		at, way = at+" via "+below.way, below.way+", "+name
+	}
 	hosts, err := newHostKeys(c, addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
@@ -109,7 +114,9 @@ func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 		tcp, err = (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	}
 	if err != nil {
-		err = reason(err)
+		if err = reason(err); below != nil {
+			err = below.forwarding(err)
+		}
 		if ctx.Err() != nil {
 			err = fmt.Errorf("waiting for the connection: %w", context.Cause(ctx))
 		}
@@ -127,7 +134,7 @@ func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 		_ = tcp.Close()
 		return nil, fmt.Errorf("%s: %w", at, failure(ctx, err, c.User, hosts, login))
 	}
-	cl := &Client{at: at, conn: xssh.NewClient(conn, chans, reqs), below: below, closed: make(chan struct{})}
+	cl := &Client{at: at, way: way, conn: xssh.NewClient(conn, chans, reqs), below: below, closed: make(chan struct{})}
 	if c.Keepalive > 0 {
 		cl.wg.Go(func() { cl.keepalive(c.Keepalive) })
 	}
@@ -142,6 +149,20 @@ func reason(err error) error {
 	}
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		err = call.Err
+	}
+	return err
+}
+
+// forwarding says why a jump host did not connect on.
+func (c *Client) forwarding(err error) error {
+	open, refused := errors.AsType[*xssh.OpenChannelError](err)
+	switch {
+	case refused && open.Reason == xssh.Prohibited:
+		return fmt.Errorf("%s does not forward connections there (AllowTcpForwarding and PermitOpen of its sshd): %s", c.way, open.Message)
+	case refused:
+		return fmt.Errorf("%s cannot connect there: %s", c.way, open.Message)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s closed the connection", c.way)
 	}
 	return err
 }
@@ -201,11 +222,12 @@ func (c *Client) keepalive(every time.Duration) {
 	}
 }
 
-// DialContext opens a TCP connection from the device, the way a jump host does. The connection has no deadlines.
+// DialContext opens a TCP connection from the device, the way a jump host does. The connection has no deadlines. An
+// error names the jump hosts on the way.
 func (c *Client) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := c.conn.DialContext(ctx, network, addr)
 	if err != nil {
-		return nil, fmt.Errorf("%s: to %s: %w", c.at, addr, err)
+		return nil, fmt.Errorf("to %s: %w", addr, c.forwarding(reason(err)))
 	}
 	return conn, nil
 }

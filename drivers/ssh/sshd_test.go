@@ -188,10 +188,36 @@ func TestOpenSSHServer(t *testing.T) {
 		far.Via[0].KnownHosts = hop.KnownHosts
 		far.KnownHosts = knows(t, inner.addr, d.key)
 		_, err = ssh.Dial(t.Context(), far)
-		is(t, err, ssh.ErrHostChanged, "host2: ssh "+inner.addr)
+		is(t, err, ssh.ErrHostChanged, "host2: ssh "+inner.addr+" via jump1: ")
 		far.Address = "127.0.0.1:1"
 		_, err = ssh.Dial(t.Context(), far)
-		is(t, err, nil, "host2: ssh 127.0.0.1:1: ", "refused")
+		is(t, err, nil, "host2: ssh 127.0.0.1:1 via jump1: jump1 cannot connect there: ", "refused")
+	})
+	t.Run("chain", func(t *testing.T) {
+		second, inner := startSSHD(t, mine.PublicKey()), startSSHD(t, mine.PublicKey())
+		at := func(name string, d *sshd) ssh.Config {
+			c := good
+			c.Name, c.Address, c.KnownHosts = name, d.addr, knows(t, d.addr, d.key)
+			return c
+		}
+		far := at("host2", inner)
+		far.Via = []ssh.Config{at("jump1", d), at("jump2", second)}
+		if o, err := mustDial(t, far).Run(t.Context(), "echo there", nil); err != nil || string(o.Stdout) != "there\n" {
+			t.Errorf("%+v %v", o, err)
+		}
+		far.Via[1].KnownHosts = nil
+		_, err := ssh.Dial(t.Context(), far)
+		is(t, err, ssh.ErrHostUnknown, "host2: via jump2: ssh "+second.addr+" via jump1: host key unknown")
+	})
+	t.Run("no forwarding", func(t *testing.T) {
+		strict := startSSHD(t, mine.PublicKey(), "AllowTcpForwarding no")
+		far := good
+		far.Name = "host2"
+		hop := good
+		hop.Name, hop.Address, hop.KnownHosts = "jump1", strict.addr, knows(t, strict.addr, strict.key)
+		far.Via = []ssh.Config{hop}
+		_, err := ssh.Dial(t.Context(), far)
+		is(t, err, nil, "host2: ssh "+d.addr+" via jump1: jump1 does not forward connections there (AllowTcpForwarding")
 	})
 	d.stop()
 	if n := strings.Count(d.log.String(), "Failed password"); n != 1 {
