@@ -39,6 +39,7 @@ type reach struct {
 	rank      map[string]int      // place of a group in the inventory
 	base      map[string]level    // what the defaults and a set of groups say, by the groups' names
 	clashes   map[string][]*clash // contradictions inside a set of groups
+	pairs     map[string]*clash   // the same by path and groups: sets share pairs
 	order     []*clash            // those that a device meets, in the order of the devices
 }
 
@@ -54,7 +55,7 @@ type clash struct {
 func newReach(inventory *node, found *diag.List) *reach {
 	r := &reach{
 		inventory: inventory, defaults: defaultLevel(inventory), byRole: map[string][]string{}, byDevice: map[string][]string{},
-		rank: map[string]int{}, base: map[string]level{}, clashes: map[string][]*clash{},
+		rank: map[string]int{}, base: map[string]level{}, clashes: map[string][]*clash{}, pairs: map[string]*clash{},
 	}
 	groups := inventory.get("groups")
 	groups.each(func(group string, g *node) {
@@ -167,7 +168,11 @@ func (r *reach) contradictions(groups []string) []*clash {
 	for i, a := range groups {
 		for _, b := range groups[i+1:] {
 			differ(r.inventory.get("groups", a), r.inventory.get("groups", b), "", func(path string, x, y *node) {
-				out = append(out, &clash{path: path, a: a, b: b, at: x.pos(), too: y.pos()})
+				pair := strings.Join([]string{path, a, b}, " ")
+				if r.pairs[pair] == nil {
+					r.pairs[pair] = &clash{path: path, a: a, b: b, at: x.pos(), too: y.pos()}
+				}
+				out = append(out, r.pairs[pair])
 			})
 		}
 	}

@@ -23,6 +23,7 @@ type explainJSON struct {
 	Plane    string        `json:"plane,omitempty"`
 	Group    string        `json:"group,omitempty"`           // redundancy group
 	Unused   *int          `json:"unused_priority,omitempty"` // asked for, and no class of the model has it
+	Reach    *explainReach `json:"reach,omitempty"`           // how the device is reached; only for a device as a whole
 	Ports    []explainPort `json:"ports"`
 	Apps     []explainApp  `json:"applications,omitempty"`     // who marks for the classes in question
 	Later    []explainLeaf `json:"not_rendered_yet,omitempty"` // of the classes in question
@@ -81,7 +82,7 @@ func (a *app) newExplain() *cobra.Command {
 		Use:   "explain DEVICE[:PORT[:PRIORITY]]",
 		Short: "Say every effective value of a port, and which line or default it comes from",
 		Long: `Print what the model asks of a device, one of its ports or one priority of a port: each value, the line that won, and
-the lines it won over. PORT is the model's name or the device's. Values of the classes that no target renders yet
+the lines it won over. For a device it says first how it is reached: address, jump hosts, where the credentials are. PORT is the model's name or the device's. Values of the classes that no target renders yet
 stand at the end.`,
 		Example: "  fabricctl explain -f fabric.yaml leaf1:downlink-1:3\n  fabricctl explain -f fabric.yaml -o json leaf1:Ethernet8",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -104,6 +105,9 @@ stand at the end.`,
 				return err
 			}
 			r := explain(dev, ports, priority)
+			if !strings.Contains(args[0], ":") {
+				r.Reach = reachOf(m.fabric.Endpoints[dev.Name], dev)
+			}
 			r.Apps = markers(m.fabric, dev, priority)
 			r.Later = later(m.fabric, dev, priority)
 			if json {
@@ -267,6 +271,7 @@ func printExplain(w io.Writer, r explainJSON) {
 	if r.Unused != nil {
 		fmt.Fprintf(w, "no class of the model uses priority %d: what the device does with it is left as it is\n", *r.Unused)
 	}
+	r.Reach.print(w)
 	for _, p := range r.Ports {
 		fmt.Fprintf(w, "\n%s:%s", r.Device, p.Port)
 		if p.Iface != "" {
