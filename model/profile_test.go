@@ -30,6 +30,7 @@ func TestHardwareFindings(t *testing.T) {
 		{"NIC that speaks iWARP", strings.ReplaceAll(nic("x722"), "400Gbps", "10Gbps")},
 		{"NIC that speaks something else", nic("efa")},
 		{"NIC too slow", nic("connectx-6")},
+		{"NIC with few priorities", strings.ReplaceAll(strings.Replace(nic("e810"), "scheduling: strict}", "scheduling: strict}\n  - {name: storage, dscp: [12], priority: 2, lossless: true}", 1), "400Gbps", "100Gbps")},
 		{"NIC with small frames", nic("mine") + hw("mine", "nic: {rocev2: true, max_mtu: 4200B"+from)},
 		{"switch too slow", strings.ReplaceAll(base, "{count: 1, platform: sonic/sn5600}", "{count: 1, platform: sonic/sn4600c}")},
 		{"corrected by a Profile", strings.ReplaceAll(base, "{count: 1, platform: sonic/sn5600}", "{count: 1, platform: sonic/sn4600c}") + hw("sonic/sn4600c", "platform: {speed: 400Gbps"+from)},

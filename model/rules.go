@@ -23,6 +23,7 @@ func Rules() []Rule {
 		{"name", "a name has characters that command lines and paths do not take"},
 		{"nccl-class", "it is not clear which class NCCL uses"},
 		{"nic", "a NIC's model is unknown"},
+		{"nic-limits", "the classes ask for more than a NIC is known to do"},
 		{"nic-roce", "a NIC that should carry RDMA speaks no RoCE v2"},
 		{"not-rendered-yet", "a value is read and checked, but nothing is rendered from it yet"},
 		{"patch", "an edit does not fit the model"},

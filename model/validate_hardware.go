@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -50,6 +51,9 @@ func (v *validator) hardware() {
 			if !nic.RoCEv2 && (p.Carries == 0 || p.Carries&CarriesRDMA != 0) && once(p.NIC.From, "roce") {
 				v.noRoCE(d, p, nic)
 			}
+			if once(p.NIC.From, "limits") {
+				v.limits(d, p, nic)
+			}
 			if most := nic.MaxMTU; most > 0 && v.f.MTU.Host.V > most && once(v.f.MTU.Host.From, nic.Name) {
 				v.found.Add(diag.Finding{
 					Rule: "value", Severity: diag.Error, Pos: v.f.MTU.Host.Pos(), Hint: fmt.Sprintf("lower it to %s", most),
@@ -95,4 +99,43 @@ func (v *validator) noRoCE(d *Device, p *Port, nic profiles.NIC) {
 	v.found.Warningf("nic-roce", p.NIC.Pos(),
 		"name the NIC that carries RDMA; if none does here, say so with carries, without rdma in it",
 		"the NIC %s of %s:%s speaks %s, so it cannot exchange RDMA traffic with the others", nic.Name, d.Name, p.Name, speaks)
+}
+
+// limits reports classes that a NIC is known not to be able to keep apart.
+func (v *validator) limits(d *Device, p *Port, nic profiles.NIC) {
+	var lossless []*Class
+	for i := range v.f.Classes {
+		if c := &v.f.Classes[i]; c.Lossless.V {
+			lossless = append(lossless, c)
+		}
+	}
+	named := []diag.Related{{Pos: p.NIC.Pos(), Msg: fmt.Sprintf("the NIC of %s:%s is named here", d.Name, p.Name)}}
+	if most := nic.MaxLossless; most > 0 && len(lossless) > most {
+		c := lossless[most]
+		v.found.Add(diag.Finding{
+			Rule: "nic-limits", Severity: diag.Warning, Pos: c.Lossless.Pos(), Related: named,
+			Msg:  fmt.Sprintf("%d lossless classes, but the NIC %s is known to do PFC for no more than %d at once", len(lossless), nic.Name, most),
+			Hint: fmt.Sprintf("make %s lossy, or name another NIC", c.Name),
+		})
+	}
+	for i := range v.f.Classes {
+		c := &v.f.Classes[i]
+		if most := nic.MaxPriority; most.OK && c.Priority.Set && c.Priority.V > most.V {
+			v.found.Add(diag.Finding{
+				Rule: "nic-limits", Severity: diag.Warning, Pos: c.Priority.Pos(), Related: named,
+				Msg:  fmt.Sprintf("class %s has priority %d, but the NIC %s can map code points to priorities up to %d only", c.Name, c.Priority.V, nic.Name, most.V),
+				Hint: v.lowerPriority(c.Name, most.V),
+			})
+		}
+	}
+}
+
+// lowerPriority is the hint that moves a class to a priority of at most most.
+func (v *validator) lowerPriority(class string, most uint8) string {
+	for p := range most + 1 {
+		if !slices.ContainsFunc(v.f.Classes, func(c Class) bool { return c.Priority.Set && c.Priority.V == p }) {
+			return fmt.Sprintf("give %s priority %d, which is free, or name another NIC", class, p)
+		}
+	}
+	return fmt.Sprintf("name another NIC: the priorities up to %d all have a class", most)
 }

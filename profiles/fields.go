@@ -102,6 +102,7 @@ func nicSpecs() []spec[NIC] {
 		opt("default_cnp_priority", "priority of its CNPs unless told otherwise", 7, func(n *NIC) *Opt { return &n.DefaultCNPPriority }),
 		number("max_lossless", "PFC priorities at once", 1, 8, func(n *NIC) *int { return &n.MaxLossless }),
 		number("traffic_classes", "traffic classes", 1, 16, func(n *NIC) *int { return &n.TrafficClasses }),
+		opt("max_priority", "highest priority that a code point can be mapped to", 7, func(n *NIC) *Opt { return &n.MaxPriority }),
 		names("congestion_control", "algorithm", "algorithms, the default first", Name, func(n *NIC) *[]string { return &n.CongestionControl }),
 		name("cc_family", "family", "whose set of congestion control parameters it has", func(n *NIC) *string { return &n.CCFamily }),
 		names("knobs", "place", "where its settings are", Name, func(n *NIC) *[]string { return &n.Knobs }),

@@ -114,6 +114,7 @@ type NIC struct {
 	DefaultCNPPriority  Opt             // priority of its CNPs unless told otherwise
 	MaxLossless         int             // PFC priorities at once; 0 = not known
 	TrafficClasses      int             // traffic classes; 0 = not known
+	MaxPriority         Opt             // highest priority that a code point can be mapped to
 	CongestionControl   []string        // algorithms, the default first
 	CCFamily            string          // whose set of congestion control parameters it has: "mlx5", "bnxt", "irdma", "hns"; "" = not known
 	Knobs               []string        // where its settings are: dcbnl, debugfs, configfs, devlink, …

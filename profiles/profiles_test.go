@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -184,6 +185,89 @@ func TestFamilies(t *testing.T) {
 	} {
 		if f, ok := got[n]; !ok || f != want {
 			t.Errorf("%s: the updater's list has it as %q, want %q", n, f, want)
+		}
+	}
+}
+
+// TestEveryFact: each fact has a source and a confidence, each kind has entries, and a PCI id stands for one NIC unless
+// its entry says otherwise.
+func TestEveryFact(t *testing.T) {
+	c, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := map[string]string{}
+	for _, k := range Kinds() {
+		if len(c.NamesOf(k)) < 20 {
+			t.Errorf("only %d of kind %s", len(c.NamesOf(k)), k)
+		}
+		for _, n := range c.NamesOf(k) {
+			e, _ := c.Entry(k, n)
+			for _, f := range e.Facts {
+				about := f.Key == "source" || f.Key == "confidence"
+				if !about && (f.Source == "" || !slices.Contains(confidences(), f.Confidence)) || f.Pos.Line == 0 || f.Text() == "" {
+					t.Errorf("%s %s: %s is %q, from %q, confidence %q, at %s", k, n, f.Key, f.Text(), f.Source, f.Confidence, f.Pos)
+				}
+			}
+		}
+	}
+	for _, n := range c.Names() {
+		p, _ := c.Platform(n)
+		if _, ok := c.ASIC(p.ASIC); p.ASIC != "" && !ok {
+			t.Errorf("%s: there is no ASIC %s", n, p.ASIC)
+		}
+		for _, parts := range p.Breakouts {
+			if _, ok := p.Split(0, parts, parts-1); !ok {
+				t.Errorf("%s: split into %d, but the parts have no names", n, parts)
+			}
+		}
+	}
+	for _, n := range c.NamesOf(KindNIC) {
+		nic, _ := c.NIC(n)
+		if !slices.IsSorted(nic.Speeds) {
+			t.Errorf("%s: speeds %v do not ascend", n, nic.Speeds)
+		}
+		for _, id := range nic.PCI {
+			if o := owner[id]; o != "" && !strings.Contains(strings.Join(nic.Traps, " ")+strings.Join(mustNIC(c, o).Traps, " "), "PCI id") {
+				t.Errorf("%s is the PCI id of %s and of %s", id, o, n)
+			}
+			owner[id] = n
+		}
+	}
+}
+
+func mustNIC(c *Catalog, name string) NIC {
+	n, _ := c.NIC(name)
+	return n
+}
+
+// TestStrict: the reader of the embedded files refuses what the reader of user documents refuses, each with its line.
+func TestStrict(t *testing.T) {
+	for _, x := range []struct{ row, want string }{
+		{"{name: a, rocev2: true, source: s, confidence: high}", ""},
+		{"{name: a, rocev2: true, source: s}", "f:1: a has no confidence"},
+		{"{name: a, source: s, confidence: high}", "f:1: a has no rocev2"},
+		{"{name: a, rocev2: yes, source: s, confidence: high}", `f:1: rocev2: "yes" is not true or false`},
+		{"{name: a, rocev2: true, rocev2: true, source: s, confidence: high}", "f:1: rocev2 is given twice"},
+		{"{name: a, rocev2: true, prots: 2, source: s, confidence: high}", "f:1: prots is no field of a nic"},
+		{"{name: a, rocev2: true, ports: 02, source: s, confidence: high}", `f:1: ports: "02" is not a number from 1 to 64`},
+		{"{name: a, rocev2: true, max_mtu: 9000, source: s, confidence: high}", "needs a unit"},
+		{"{name: a, rocev2: true, speeds: 100Gbps, source: s, confidence: high}", "f:1: speeds wants a list"},
+		{"{name: a, rocev2: true, speeds: [], source: s, confidence: high}", "f:1: speeds is empty"},
+		{"{name: a, rocev2: true, pci: [15B3:1021], source: s, confidence: high}", "is not a PCI id"},
+		{"{name: a, rocev2: {value: true, surce: x}, source: s, confidence: high}", "f:1: rocev2.surce is not value, source or confidence"},
+		{"{name: a, rocev2: {source: x}, source: s, confidence: high}", "f:1: rocev2 has no value"},
+		{"{name: a, rocev2: {value: true, confidence: sure}, source: s, confidence: high}", `f:1: rocev2: confidence "sure"`},
+		{"{name: a, rocev2: true, source: {value: s}, confidence: high}", "f:1: source wants a single value"},
+		{"a", "f:1: want a mapping"},
+	} {
+		_, err := readEntries(KindNIC, "f", []byte("- "+x.row))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, x.want) || x.want == "" && got != "" {
+			t.Errorf("%s: got %q, want %q", x.row, got, x.want)
 		}
 	}
 }
