@@ -9,6 +9,7 @@ require (
 	github.com/openconfig/gnmic/pkg/api v0.1.9
 	github.com/pkg/sftp v1.13.12
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/scrapli/scrapligo v1.4.3
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/crypto v0.58.0

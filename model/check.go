@@ -91,10 +91,7 @@ func (c *checker) check(f *field, n *node, path string) {
 func (f *field) wants() string {
 	var w []string
 	if f.scalar != nil {
-		w = append(w, "a "+f.scalar.noun)
-		if strings.IndexByte("aeiouAEIOU", f.scalar.noun[0]) >= 0 {
-			w[0] = "an " + f.scalar.noun
-		}
+		w = append(w, withArticle(f.scalar.noun))
 		if strings.HasPrefix(f.scalar.noun, "one of") || strings.HasPrefix(f.scalar.noun, "true") {
 			w[0] = f.scalar.noun
 		}
@@ -116,6 +113,13 @@ func (f *field) wants() string {
 		w = append(w, "a mapping by "+f.dict.key)
 	}
 	return strings.Join(w, ", or ")
+}
+
+func withArticle(noun string) string {
+	if strings.IndexByte("aeiouAEIOU", noun[0]) >= 0 {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 func (c *checker) mapping(f *field, n *node, path string) {

@@ -65,7 +65,7 @@ func factScalar(f profiles.Field) *scalar {
 	case profiles.Rate:
 		return rateScalar()
 	case profiles.PCIID:
-		return &scalar{noun: "PCI id such as 15b3:1021", parse: func(s string) (string, *problem) {
+		return &scalar{noun: "PCI id such as 15b3:1021", schema: textSchema("[0-9a-f]{4}:[0-9a-f]{4}"), parse: func(s string) (string, *problem) {
 			if !profiles.IsPCIID(s) {
 				return "", &problem{"value", "is not a PCI id", "write vendor:device in lower-case hex, as lspci -n prints it: \"15b3:1021\""}
 			}

@@ -336,7 +336,7 @@ func via(n *node) Value[string] {
 func viaField(doc string) field {
 	const noun = "jump host such as jump.example.net or ops@jump:2222"
 	return field{
-		key: "via", doc: doc, scalar: &scalar{noun: noun + ", or several with commas", parse: parseVia},
-		list: &field{key: "jump host", scalar: &scalar{noun: noun, parse: parseHop}},
+		key: "via", doc: doc, scalar: &scalar{noun: noun + ", or several with commas", schema: hostSchema(hopsPattern), parse: parseVia},
+		list: &field{key: "jump host", scalar: &scalar{noun: noun, schema: hostSchema(hopPattern), parse: parseHop}},
 	}
 }

@@ -14,16 +14,17 @@ import (
 // problem is why a scalar was refused: a rule id, the rest of the sentence that starts with the text, and a hint.
 type problem struct{ rule, what, hint string }
 
-// scalar is one kind of leaf: what it is called, and how its text is checked and made canonical.
+// scalar is one kind of leaf: what it is called, how its text is checked and made canonical, and the same as JSON Schema.
 type scalar struct {
 	noun   string
 	secret bool // never repeat the text in a finding
 	parse  func(text string) (canonical string, p *problem)
+	schema func() schema // made when it is asked for: documents are checked without it
 }
 
-// fromUnits wraps a parser of package units.
-func fromUnits[T fmt.Stringer](noun string, parse func(string) (T, error)) *scalar {
-	return &scalar{noun: noun, parse: func(s string) (string, *problem) {
+// fromUnits wraps a parser of package units; pattern is its language.
+func fromUnits[T fmt.Stringer](noun string, pattern func() string, parse func(string) (T, error)) *scalar {
+	return &scalar{noun: noun, schema: func() schema { return textSchema(pattern())() }, parse: func(s string) (string, *problem) {
 		v, err := parse(s)
 		if e := (*units.Error)(nil); errors.As(err, &e) {
 			return "", &problem{"units", e.What, e.Hint}
@@ -32,15 +33,32 @@ func fromUnits[T fmt.Stringer](noun string, parse func(string) (T, error)) *scal
 	}}
 }
 
-func bytesScalar() *scalar    { return fromUnits("size such as 9216B or 800KB", units.ParseBytes) }
-func rateScalar() *scalar     { return fromUnits("rate such as 400Gbps", units.ParseBitRate) }
-func lengthScalar() *scalar   { return fromUnits("length such as 40m", units.ParseLength) }
-func durationScalar() *scalar { return fromUnits("time such as 200ms", units.ParseDuration) }
-func ratioScalar() *scalar    { return fromUnits("fraction such as 1/2", units.ParseRatio) }
+func bytesScalar() *scalar {
+	return fromUnits("size such as 9216B or 800KB", quantityPattern(units.SizeUnits), units.ParseBytes)
+}
+
+func rateScalar() *scalar {
+	return fromUnits("rate such as 400Gbps", quantityPattern(units.RateUnits), units.ParseBitRate)
+}
+
+func lengthScalar() *scalar {
+	return fromUnits("length such as 40m", quantityPattern(units.LengthUnits), units.ParseLength)
+}
+
+func durationScalar() *scalar {
+	return fromUnits("time such as 200ms", quantityPattern(units.TimeUnits), units.ParseDuration)
+}
+
+// ratioScalar is a fraction. A whole one is a number in YAML.
+func ratioScalar() *scalar {
+	s := fromUnits("fraction such as 1/2", nil, units.ParseRatio)
+	s.schema = numberOrText(1, 1<<31-1, ratioPattern)
+	return s
+}
 
 // shareScalar is a percentage from 0% to 100%.
 func shareScalar() *scalar {
-	s := fromUnits("share such as 20%", units.ParsePercent)
+	s := fromUnits("share such as 20%", func() string { return sharePattern }, units.ParsePercent)
 	inner := s.parse
 	s.parse = func(text string) (string, *problem) {
 		c, p := inner(text)
@@ -58,6 +76,7 @@ func shareScalar() *scalar {
 // wholeShareScalar is a percentage from 1% to 100% without decimals, as schedulers take it.
 func wholeShareScalar() *scalar {
 	s := shareScalar()
+	s.schema = textSchema(`(100|[1-9][0-9]?)(\.0+)?%`)
 	inner := s.parse
 	s.parse = func(text string) (string, *problem) {
 		c, p := inner(text)
@@ -89,11 +108,13 @@ func (a AutoBytes) String() string {
 	return a.Bytes.String()
 }
 
-func autoBytesScalar() *scalar { return fromUnits("size such as 100KB, or auto", parseAutoBytes) }
+func autoBytesScalar() *scalar {
+	return fromUnits("size such as 100KB, or auto", func() string { return "auto|" + quantityPattern(units.SizeUnits)() }, parseAutoBytes)
+}
 
 // intScalar is a plain decimal number from lo to hi.
 func intScalar(noun string, lo, hi int) *scalar {
-	return &scalar{noun: fmt.Sprintf("%s from %d to %d", noun, lo, hi), parse: func(s string) (string, *problem) {
+	return &scalar{noun: fmt.Sprintf("%s from %d to %d", noun, lo, hi), schema: numberSchema(lo, hi), parse: func(s string) (string, *problem) {
 		v, p := parseInt(s)
 		if p != nil {
 			return "", p
@@ -130,7 +151,7 @@ func parseInt(s string) (int, *problem) {
 
 // boolScalar is true or false; YAML 1.1's other spellings are refused.
 func boolScalar() *scalar {
-	return &scalar{noun: "true or false", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "true or false", schema: func() schema { return schema{"type": "boolean"} }, parse: func(s string) (string, *problem) {
 		switch strings.ToLower(s) {
 		case "true", "false":
 			if s == strings.ToLower(s) {
@@ -148,7 +169,7 @@ func boolScalar() *scalar {
 
 // enumScalar is one of a few words.
 func enumScalar(words ...string) *scalar {
-	return &scalar{noun: "one of " + strings.Join(words, ", "), parse: func(s string) (string, *problem) {
+	return &scalar{noun: "one of " + strings.Join(words, ", "), schema: func() schema { return schema{"type": "string", "enum": words} }, parse: func(s string) (string, *problem) {
 		for _, w := range words {
 			if w == s {
 				return s, nil
@@ -166,7 +187,7 @@ const maxName = 64
 
 // nameScalar is a model name: it goes into CLI sessions, file names and paths.
 func nameScalar() *scalar {
-	return &scalar{noun: "name", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "name", schema: plainSchema(namePattern), parse: func(s string) (string, *problem) {
 		if !isName(s, "-_.") {
 			return "", &problem{
 				"name", "is not a name",
@@ -179,7 +200,7 @@ func nameScalar() *scalar {
 
 // ifaceScalar is a device's interface name.
 func ifaceScalar() *scalar {
-	return &scalar{noun: "interface name", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "interface name", schema: plainSchema(ifacePattern), parse: func(s string) (string, *problem) {
 		if !isName(s, "-_./:") {
 			return "", &problem{
 				"name", "is not an interface name",
@@ -205,7 +226,7 @@ func isName(s, extra string) bool {
 
 // textScalar is any single line of printable text.
 func textScalar(noun string) *scalar {
-	return &scalar{noun: noun, parse: func(s string) (string, *problem) {
+	return &scalar{noun: noun, schema: plainSchema(textPattern), parse: func(s string) (string, *problem) {
 		if p := plainText(s); p != nil {
 			return "", p
 		}
@@ -231,7 +252,7 @@ func plainText(s string) *problem {
 // referenceScalar is where a file or secret is to be found: env:NAME, file:PATH or exec:COMMAND. A literal in the place
 // of a secret is refused without repeating it.
 func referenceScalar(secret bool) *scalar {
-	return &scalar{noun: "reference such as env:NAME, file:PATH or exec:COMMAND", secret: secret, parse: func(s string) (string, *problem) {
+	return &scalar{noun: "reference such as env:NAME, file:PATH or exec:COMMAND", secret: secret, schema: textSchema("(env|file|exec):" + textPattern), parse: func(s string) (string, *problem) {
 		scheme, rest, _ := strings.Cut(s, ":")
 		known := scheme == "env" || scheme == "file" || scheme == "exec"
 		switch {
@@ -251,7 +272,7 @@ func referenceScalar(secret bool) *scalar {
 
 // addressScalar is an IP address or host name without a port.
 func addressScalar() *scalar {
-	return &scalar{noun: "IP address or host name", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "IP address or host name", schema: hostSchema(addressPattern), parse: func(s string) (string, *problem) {
 		if a, err := netip.ParseAddr(s); err == nil {
 			return a.String(), nil
 		}
@@ -277,7 +298,7 @@ func isLongHost(s string) bool {
 
 // prefixScalar is an IP address with a prefix length.
 func prefixScalar() *scalar {
-	return &scalar{noun: "IP address with prefix length", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "IP address with prefix length", schema: textSchema(prefixPattern), parse: func(s string) (string, *problem) {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
 			return "", &problem{"value", "is not an IP address with a prefix length", "write 192.168.1.11/31"}
@@ -288,7 +309,7 @@ func prefixScalar() *scalar {
 
 // pciScalar is a PCI address: domain:bus:device.function.
 func pciScalar() *scalar {
-	return &scalar{noun: "PCI address", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "PCI address", schema: textSchema(pciPattern), parse: func(s string) (string, *problem) {
 		const shape = "hhhh:hh:hh.h"
 		lower := strings.ToLower(s)
 		ok := len(lower) == len(shape)
@@ -308,7 +329,7 @@ func pciScalar() *scalar {
 
 // portRefScalar is device:port, both model names.
 func portRefScalar() *scalar {
-	return &scalar{noun: "port such as leaf1:downlink-1", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "port such as leaf1:downlink-1", schema: textSchema(namePattern + ":" + namePattern), parse: func(s string) (string, *problem) {
 		device, port, ok := strings.Cut(s, ":")
 		if !ok || !isName(device, "-_.") || !isName(port, "-_.") {
 			return "", &problem{"value", "is not device:port", "write leaf1:downlink-1"}
@@ -319,7 +340,7 @@ func portRefScalar() *scalar {
 
 // dscpScalar is one code point or a range of them.
 func dscpScalar() *scalar {
-	return &scalar{noun: "DSCP from 0 to 63, or a range such as 24-31", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "DSCP from 0 to 63, or a range such as 24-31", schema: numberOrText(0, 63, dscpPattern), parse: func(s string) (string, *problem) {
 		if _, _, p := parseDSCP(s); p != nil {
 			return "", p
 		}
@@ -329,7 +350,7 @@ func dscpScalar() *scalar {
 
 // codeScalar is one code point.
 func codeScalar() *scalar {
-	return &scalar{noun: "DSCP from 0 to 63", parse: func(s string) (string, *problem) {
+	return &scalar{noun: "DSCP from 0 to 63", schema: numberSchema(0, 63), parse: func(s string) (string, *problem) {
 		lo, hi, p := parseDSCP(s)
 		switch {
 		case p != nil:

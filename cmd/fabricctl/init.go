@@ -9,11 +9,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/model"
 )
+
+// modeline tells an editor's YAML language server where the schema of a document is.
+const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
 
 // fabricTemplate takes the name, the counts and the platform. Its thresholds are the starting point for 400G ports with 64 to 114 MB of
 // buffer: half of Alibaba's scaling, above SONiC's default of 1/2 MB.
-const fabricTemplate = `# What every switch port and every host of the fabric agrees on.
+const fabricTemplate = modeline + `# What every switch port and every host of the fabric agrees on.
 # Check it:  fabricctl validate fabric.yaml inventory.yaml
 apiVersion: fabricctl/v1
 kind: Fabric
@@ -55,7 +60,7 @@ pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}
 manage: {switches: observe, hosts: observe}
 `
 
-const inventoryTemplate = `# Which box is which, and how to reach it. Passwords are references, never literal: env:NAME, file:PATH or exec:COMMAND.
+const inventoryTemplate = modeline + `# Which box is which, and how to reach it. Passwords are references, never literal: env:NAME, file:PATH or exec:COMMAND.
 apiVersion: fabricctl/v1
 kind: Inventory
 defaults:
@@ -79,7 +84,8 @@ func (a *app) newInit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Write a model to start from",
-		Long: `Write DIR/fabric.yaml and DIR/inventory.yaml: a two-tier fabric with one lossless class, everything observed.
+		Long: `Write DIR/fabric.yaml and DIR/inventory.yaml: a two-tier fabric with one lossless class, everything observed. Beside
+them lies ` + schemaFile + `, by which an editor with a YAML language server completes and checks them.
 The directory's last element is the fabric's name. Files that exist are never overwritten.`,
 		Example: "  fabricctl init pod1 --leaves 8 --hosts-per-leaf 16\n  fabricctl validate pod1/fabric.yaml pod1/inventory.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -133,6 +139,7 @@ func (a *app) runInit(dir string, o initOptions) error {
 	for _, f := range []struct{ name, text string }{
 		{"fabric.yaml", fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform)},
 		{"inventory.yaml", inventoryTemplate},
+		{schemaFile, string(model.JSONSchema(false))},
 	} {
 		if err := writeNew(filepath.Join(abs, f.name), f.text); err != nil {
 			return err

@@ -43,9 +43,11 @@ func TestNoSecret(t *testing.T) {
 	play("version")
 	play("rules")
 	play("validate")
+	play("schema", "--check")
 	play("explain", "leaf1")
 	play("render")
 	play("plan", "--details", "--out", planFile)
+	play("plan", "show", planFile)
 	play("apply", planFile, "--allow-disruptive")
 	id := b.runs(t)[0].ID
 	play("drift")

@@ -94,6 +94,39 @@ func timeUnits() []unit {
 	}
 }
 
+// Unit is one spelling of a unit, for schemas and help.
+type Unit struct {
+	Name     string
+	Decimals int // how many decimals a number in it may have, trailing zeros aside; -1 where that depends on the number
+}
+
+// SizeUnits are the units of ParseBytes.
+func SizeUnits() []Unit { return spellings(byteUnits()) }
+
+// RateUnits are the units of ParseBitRate.
+func RateUnits() []Unit { return spellings(rateUnits()) }
+
+// LengthUnits are the units of ParseLength.
+func LengthUnits() []Unit { return spellings(lengthUnits()) }
+
+// TimeUnits are the units of ParseDuration.
+func TimeUnits() []Unit { return spellings(timeUnits()) }
+
+func spellings(us []unit) []Unit {
+	var out []Unit
+	for _, u := range us {
+		decimals, size := 0, u.size
+		for ; size%10 == 0; size /= 10 {
+			decimals++
+		}
+		if size != 1 {
+			decimals = -1
+		}
+		out = append(out, Unit{u.name, decimals})
+	}
+	return out
+}
+
 // ParseBytes reads a size: B, KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024).
 func ParseBytes(s string) (Bytes, error) {
 	v, err := parse(s, quantity{"size", "B", byteUnits(), 1<<63 - 1})

@@ -87,6 +87,10 @@ var bans = []ban{
 		from: everything, unless: "drivers/gnmi drivers/lab/... cmd/fabricctl", to: "google.golang.org/grpc/...",
 		why: "grpc is heavy and stays behind the gNMI transport",
 	},
+	{
+		from: everything, unless: "cmd/fabricctl", to: "github.com/santhosh-tekuri/jsonschema/...", direct: true,
+		why: "the schema's validator is a second witness, and is not what a model is loaded with",
+	},
 	{from: everything, unless: "tuning/baseline", to: "modernc.org/sqlite/...", why: "tuning/baseline is the library's only importer", direct: true},
 	{
 		from: "cmd/fabricctl-host",
