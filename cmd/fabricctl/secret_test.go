@@ -58,6 +58,8 @@ func TestNoSecret(t *testing.T) {
 	play("runs", "resume", id)
 	play("check")
 	play("hold", "leaf1", "--for", "1h", "--reason", "test")
+	play("profiles")
+	play("doctor", "leaf1")
 	play("hold", "list")
 	play("plan")
 	play("hold", "release", "leaf1")
