@@ -65,10 +65,14 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 // Refusal is the *RefusedError with which Apply refuses a plan that has blocked devices: a fabric that agrees only in
 // part is not what the model asks for. Nil when there are none.
 func (p *Plan) Refusal() error {
-	var why []string
+	var why, hints []string
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.Blocked {
-			why = append(why, d.Name+": "+d.blockedBy())
+			f := d.blockedBy()
+			why = append(why, d.Name+": "+f.Msg)
+			if f.Hint != "" {
+				hints = append(hints, f.Hint)
+			}
 		}
 	}
 	for _, f := range p.Finds {
@@ -79,7 +83,11 @@ func (p *Plan) Refusal() error {
 	if len(why) == 0 {
 		return nil
 	}
-	return &RefusedError{Reason: "nothing was written: the plan refuses " + strings.Join(why, "; "), Hint: "repair that, or plan the other devices alone with --device"}
+	hint := "repair that"
+	if len(why) == 1 && len(hints) == 1 {
+		hint = hints[0]
+	}
+	return &RefusedError{Reason: "nothing was written: the plan refuses " + strings.Join(why, "; "), Hint: hint + ", or plan the other devices alone with --device"}
 }
 
 // settled is the results of devices that the plan could not read or leaves alone. gate is set when a switch is among
@@ -105,13 +113,13 @@ func settled(p *Plan) (rs []Result, gate error) {
 }
 
 // blockedBy is the first error finding of a device.
-func (d *DevicePlan) blockedBy() string {
+func (d *DevicePlan) blockedBy() diag.Finding {
 	for _, f := range d.Findings {
 		if f.Severity == diag.Error {
-			return f.Msg
+			return f
 		}
 	}
-	return "the plan refuses it"
+	return diag.Finding{Msg: "the plan refuses it"}
 }
 
 // preflight refuses a run as a whole, before anything is touched.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -87,7 +89,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o
 		case held.whole(&d) != nil:
 			dp.Held, dp.Findings = held, append(dp.Findings, diag.Finding{Rule: "not-read", Severity: diag.Warning, At: d.Name, Msg: msg})
 		case errors.Is(err, drivers.ErrIdentity) && dp.Mode == Write:
-			dp.block("identity", msg)
+			dp.stranger(&d, err)
 		case dp.Mode == Watch:
 			f := diag.Finding{Rule: "not-read", Severity: diag.Info, At: d.Name, Msg: msg}
 			if d.State == intent.Active {
@@ -125,6 +127,26 @@ func mode(d *intent.Device) (Mode, string) {
 func (dp *DevicePlan) block(rule, msg string) {
 	dp.Blocked = true
 	dp.Findings.Add(diag.Finding{Rule: rule, Severity: diag.Error, At: dp.Name, Msg: msg})
+}
+
+// stranger blocks a device that is not the one of the inventory, with the one line to change if it was replaced.
+func (dp *DevicePlan) stranger(d *intent.Device, err error) {
+	who := (*drivers.IdentityError)(nil)
+	if !errors.As(err, &who) {
+		dp.block("identity", oneLine(err.Error()))
+		return
+	}
+	f := diag.Finding{Rule: "identity", Severity: diag.Error, At: dp.Name, Msg: fmt.Sprintf("%v: %s", drivers.ErrIdentity, who.What), Pos: d.Known.Hostname}
+	if who.Key == "serial" {
+		f.Pos = d.Known.Serial
+	}
+	where := "under devices." + d.Name + " in the inventory"
+	if !f.Pos.IsZero() {
+		where = "at " + f.Pos.String()
+	}
+	f.Hint = fmt.Sprintf("if it was replaced, or is the right one all the same, write %s %s", who.Line(), where)
+	dp.Blocked = true
+	dp.Findings.Add(f)
 }
 
 // read is the pass over one device: facts, identity, owners, configuration, adoption, and the difference.
@@ -322,6 +344,20 @@ func why(i, n int, cs []render.Change) string {
 	return fmt.Sprintf("transaction %d of %d: one transaction cannot hold a safe order", i+1, n)
 }
 
+// others says which NICs a host has that the model does not name: after a swap, one of them is meant.
+func others(d *intent.Device, lifted map[string]intent.Policy) string {
+	var names []string
+	for _, iface := range slices.Sorted(maps.Keys(lifted)) {
+		if d.Host && d.Port(iface) == nil {
+			names = append(names, iface)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it shows %s, which the model does not name: correct the nics of %s in the inventory", strings.Join(names, ", "), d.Name)
+}
+
 // observed compares the behaviour of what is not owned with the model: shown, never planned.
 func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live render.Config, m Mode) ([]Behaviour, diag.List) {
 	lifted, l := dialect.Lift(live, f)
@@ -336,7 +372,10 @@ func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live re
 		}
 		at := d.Name + ":" + p.Iface
 		if _, ok := lifted[p.Iface]; !ok {
-			l.Add(diag.Finding{Rule: "no-such-port", Severity: diag.Warning, At: at, Msg: "the device does not show port " + p.Iface + " (" + p.Name + " in the model)"})
+			l.Add(diag.Finding{
+				Rule: "no-such-port", Severity: diag.Warning, At: at, Hint: others(d, lifted),
+				Msg: "the device does not show port " + p.Iface + " (" + p.Name + " in the model)",
+			})
 		}
 	}
 	return observedOf(d, lifted, m), l

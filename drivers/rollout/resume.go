@@ -65,6 +65,8 @@ func (s *session) untouched(ctx context.Context, st *story, why error) Result {
 	sent := st.begun[s.dp.Name] || st.torn != nil
 	live, err := s.glance(ctx, why)
 	switch {
+	case errors.Is(err, drivers.ErrIdentity):
+		return s.replaced(ctx, sent, err)
 	case err != nil && !sent && s.a.run.Kind == KindResume:
 		return s.result(Unchanged, cause(ctx, err), 0, err)
 	case err != nil:
@@ -105,6 +107,20 @@ func (s *session) untouched(ctx context.Context, st *story, why error) Result {
 		}
 	}
 	return s.result(NeedsHands, cause(ctx, why), 0, why)
+}
+
+// replaced is the result of a device in whose place another one stands by now: this attempt sent nothing to it, and what
+// the run did to the old one went with it. Nothing is left to be done for a rollback of a run that never touched it.
+func (s *session) replaced(ctx context.Context, sent bool, err error) Result {
+	if s.a.run.Kind == KindRollback && !sent {
+		s.notef("another device stands in its place by now; nothing was sent to either")
+		return s.result(Unchanged, None, 0, nil)
+	}
+	err = &RefusedError{
+		Reason: oneLine(err.Error()) + "; nothing was sent to the one that is there now",
+		Hint:   "this run is about the old one: correct the inventory and plan again", Err: drivers.ErrIdentity,
+	}
+	return s.result(Unchanged, cause(ctx, err), 0, err)
 }
 
 // glance reads a device once, without patience. It does not try when why says that this failed already, or ctx has

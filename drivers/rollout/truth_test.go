@@ -69,6 +69,7 @@ func TestAgainReadsWhatItReports(t *testing.T) {
 			}
 		}, want{RolledBack, Refused, 4}, want{Applied, Refused, 4}},
 		{"unreachable", func(_ *fabric, b *box) { gone(b) }, want{Unknown, FailedCause, 5}, want{Unknown, FailedCause, 5}},
+		{"replaced", func(_ *fabric, b *box) { b.facts.Serial = "X" }, want{Unchanged, Refused, 4}, want{Unchanged, Refused, 4}},
 		{"timer", func(_ *fabric, b *box) { b.facts.Owners = []string{theirTimer} }, want{NeedsHands, Refused, 5}, want{RolledBack, None, 0}},
 		{"something else moved", func(_ *fabric, b *box) { b.running = render.Apply(b.running, changes("watch p3 time 5")) }, want{Applied, None, 0}, want{RolledBack, None, 0}},
 	} {
@@ -100,6 +101,43 @@ func TestAgainReadsWhatItReports(t *testing.T) {
 				t.Errorf("%s, back %v: it was written to", c.name, back)
 			}
 		}
+	}
+}
+
+// A switch that was replaced since the run is not written to by resume or rollback, which go on with the others; the new
+// one gets its whole configuration from a new plan, and nobody else is touched.
+func TestReplaced(t *testing.T) {
+	for _, kind := range []Kind{KindResume, KindRollback} {
+		f := newFabric(stateDir(t), "s1", "s2")
+		f.boxes["s2"].onCommit = on(2, fault{before: errLost}) // the run is left unfinished
+		if r, err := f.e.Apply(context.Background(), f.plan(t), leave); ExitCode(r, err) != 3 {
+			t.Fatal(r, err)
+		}
+		f.boxes["s2"].onCommit = nil
+		old := f.boxes["s1"]
+		f.boxes["s1"] = newBox("s1", old.d, oldConfig())
+		f.boxes["s1"].facts.Serial = "NEW"
+		act := f.e.Resume
+		if kind == KindRollback {
+			act = f.e.Rollback
+		}
+		r, err := act(context.Background(), "run-1")
+		if err != nil || f.boxes["s1"].writes > 0 {
+			t.Fatalf("%s: %v, %d writes", kind, err, f.boxes["s1"].writes)
+		}
+		x := r.Results[0]
+		if x.Outcome != Unchanged || x.Cause != Refused || !strings.Contains(x.Message, `serial number is "NEW"`) || !strings.Contains(x.Message, "plan again") {
+			t.Errorf("%s: %+v", kind, x)
+		}
+		p := f.plan(t)
+		if d := p.Device("s1"); !d.Blocked || !strings.Contains(p.Refusal().Error(), `write serial: "NEW" under devices.s1 in the inventory`) {
+			t.Errorf("%s: %+v, %v", kind, d, p.Refusal())
+		}
+		f.net.Devices[0].Serial = "NEW"
+		if r, err := f.e.Apply(context.Background(), f.plan(t), leave); ExitCode(r, err) != 0 {
+			t.Errorf("%s: %+v, %v", kind, r, err)
+		}
+		f.is(t, "s1", f.wanted("s1", oldConfig()))
 	}
 }
 

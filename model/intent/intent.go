@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 )
@@ -335,6 +336,9 @@ type Port struct {
 	Policy   int32 // index into Device.Policies
 }
 
+// Known is where an inventory says who a device is; zero where it does not.
+type Known struct{ Serial, Hostname, Device diag.Pos }
+
 // Device is a switch or a host with its resolved ports.
 type Device struct {
 	Name     string
@@ -347,6 +351,7 @@ type Device struct {
 	Group    string // redundancy group: never all of it at once; "" when nothing can stand in for the device
 	Serial   string // expected serial number, "" if the inventory gives none
 	Hostname string // expected hostname, "" if the inventory gives none
+	Known    Known  `json:"-"` // the inventory's lines about who it is
 	Way      Way    // how our own connection gets there
 	Host     bool
 	State    State
