@@ -50,7 +50,7 @@ type servers struct {
 	bond     Value[int]
 	platform Value[string]
 	nic      Value[string]
-	carries  Carries
+	carries  Value[Carries]
 	netdevs  []Value[string]
 	link     linkKind
 }
@@ -70,11 +70,14 @@ func decodeServers(n *node, role, key, down string, link linkKind) servers {
 }
 
 // decodeCarries reads a list of what a link carries.
-func decodeCarries(n *node) Carries {
-	var c Carries
+func decodeCarries(n *node) Value[Carries] {
+	if n == nil {
+		return Value[Carries]{}
+	}
+	c := Value[Carries]{Set: true, From: n.from}
 	for _, e := range n.list() {
 		if i := slices.Index(CarriesNames(), e.text); i >= 0 {
-			c |= 1 << i
+			c.V |= 1 << i
 		}
 	}
 	return c

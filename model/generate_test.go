@@ -253,7 +253,7 @@ func TestWiring(t *testing.T) {
 			}
 			b.WriteByte('\n')
 			for _, p := range d.Ports {
-				fmt.Fprintf(&b, "  %s %s %s %s:%s %s %s", p.Name, p.Iface.V, p.Role, p.Peer, p.PeerPort, p.Speed.V, p.Carries)
+				fmt.Fprintf(&b, "  %s %s %s %s:%s %s %s", p.Name, p.Iface.V, p.Role, p.Peer, p.PeerPort, p.Speed.V, p.Carries.V)
 				for _, v := range []struct {
 					set bool
 					s   string

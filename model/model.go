@@ -194,13 +194,13 @@ type Port struct {
 	PeerPort string
 	Speed    Value[units.BitRate]
 	Cable    Value[units.Length]
-	Breakout int           // how many links its physical port carries; 0 and 1 mean that it has it alone
-	Bond     string        // of a host's port: the bond that it is a member of, "" if none
-	Rail     int           // of a host's port: its rail, from 1; 0 = not on a rail
-	NIC      Value[string] // of a host's port: the NIC's model
-	Carries  Carries       // what runs over the link; 0 = not said
-	From     *Origin       // the line that made it exist
-	Override *Override     // of this port, nil if none
+	Breakout int            // how many links its physical port carries; 0 and 1 mean that it has it alone
+	Bond     string         // of a host's port: the bond that it is a member of, "" if none
+	Rail     int            // of a host's port: its rail, from 1; 0 = not on a rail
+	NIC      Value[string]  // of a host's port: the NIC's model
+	Carries  Value[Carries] // what runs over the link; 0 = not said
+	From     *Origin        // the line that made it exist
+	Override *Override      // of this port, nil if none
 
 	laidOut bool // made by counts; on a switch its physical port is counted
 }

@@ -48,7 +48,7 @@ func (v *validator) hardware() {
 			if most := nic.Fastest(); most > 0 && p.Speed.V > most && once(p.Speed.From, nic.Name) {
 				v.tooFast(d, p, nic.Name, profiles.KindNIC, "speeds", most, p.NIC.From)
 			}
-			if !nic.RoCEv2 && (p.Carries == 0 || p.Carries&CarriesRDMA != 0) && once(p.NIC.From, "roce") {
+			if !nic.RoCEv2 && (p.Carries.V == 0 || p.Carries.V&CarriesRDMA != 0) && once(p.NIC.From, "roce") {
 				v.noRoCE(d, p, nic)
 			}
 			if once(p.NIC.From, "limits") {

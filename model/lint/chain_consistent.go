@@ -27,7 +27,7 @@ type brokenChain struct {
 func runChainConsistent(p *Pass) {
 	var bad causes[brokenChain]
 	for _, pl := range p.Places {
-		if pl.Device.Host || !pl.Knows(intent.AreaMaps) || !pl.Knows(intent.AreaPFC) {
+		if pl.Device.Host || pl.Port.Role == "border" || !pl.Knows(intent.AreaMaps) || !pl.Knows(intent.AreaPFC) {
 			continue
 		}
 		pol := pl.Policy
@@ -64,7 +64,7 @@ func runChainConsistent(p *Pass) {
 			f.Hint = fmt.Sprintf("map traffic class %d to priority group %d and queue %d, and pause of priority %d to queue %d on %s",
 				c.prio, c.prio, c.prio, c.prio, c.prio, w)
 		}
-		p.report(w.first, f)
+		p.report(w, f)
 	}
 }
 

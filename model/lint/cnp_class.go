@@ -56,7 +56,7 @@ func runCNPClass(p *Pass) {
 			f.Hint = fmt.Sprintf("add scheduling: strict to %s in place of its bandwidth", name)
 			f.Related = []diag.Related{setHere("weight", share)}
 		}
-		p.report(w.first, f)
+		p.report(w, f)
 	}
 }
 

@@ -86,7 +86,7 @@ func reportGaps(p *Pass, gaps []int, w *where, common *[64]uint8) {
 	if common != nil && !slices.ContainsFunc(gaps, func(d int) bool { return common[d] == intent.Unmapped }) {
 		to = targets(common, gaps) + " as on the other devices"
 	}
-	p.report(w.first, diag.Finding{
+	p.report(w, diag.Finding{
 		Pos:  w.first.Origin(dscpField(gaps[0])).At(),
 		Msg:  fmt.Sprintf("dscp %s on %s: no class for %d of 64 code points", intent.Ranges(gaps), w, len(gaps)),
 		Hint: fmt.Sprintf("map dscp %s on %s to %s", intent.Ranges(gaps), w, to),
@@ -106,7 +106,7 @@ func restClass(p *Pass) (c model.Class, ok bool) {
 }
 
 func reportOddMap(p *Pass, m mapping, differ []int, w *where, common *[64]uint8, devices int) {
-	p.report(w.first, diag.Finding{
+	p.report(w, diag.Finding{
 		Pos: w.first.Origin(dscpField(differ[0])).At(),
 		Msg: fmt.Sprintf("dscp %s: to %s on %s, but to %s on %s", intent.Ranges(differ), targets(&m.to, differ), w,
 			targets(common, differ), plural(devices, "device", "devices")),

@@ -50,7 +50,7 @@ func runECNOnLossless(p *Pass) {
 			f.Hint = "if PFC alone is meant, acknowledge " + p.rule.ID + " with the reason; if not, set ecn to " +
 				fmt.Sprintf("{kmin: %v, kmax: %v, pmax: %v}", s.kmin, s.kmax, s.pmax)
 		}
-		p.report(w.first, f)
+		p.report(w, f)
 	}
 }
 

@@ -65,13 +65,13 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 	e, start := c.ecn, startingRamp(w.first.Port.Speed)
 	switch {
 	case e.Kmin > e.Kmax && e.Kmax > 0:
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.kmin, c.kmax), Related: []diag.Related{o("kmin"), o("kmax")},
 			Msg:  fmt.Sprintf("kmin %v of %s is above its kmax %v on %s", e.Kmin, c.class, e.Kmax, w),
 			Hint: fmt.Sprintf("raise kmax to at least %v, or lower kmin to at most %v", e.Kmin, e.Kmax),
 		})
 	case e.Kmin <= 0 && e.Kmax > 0:
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.kmin, c.kmax), Related: []diag.Related{o("kmin"), o("kmax")},
 			Msg:  fmt.Sprintf("kmin of %s is %v with kmax %v on %s: even an empty queue would mark", c.class, e.Kmin, e.Kmax, w),
 			Hint: fmt.Sprintf("set kmin to %v", min(start.kmin, e.Kmax)),
@@ -85,7 +85,7 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 		if e.Kmin <= 0 {
 			hint = fmt.Sprintf("set kmin to %v and kmax to %v", start.kmin, start.kmax)
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.kmax, c.kmin), Related: []diag.Related{o("kmin"), o("kmax")},
 			Msg:  fmt.Sprintf("kmax of %s is %v with kmin %v on %s: there is no ramp", c.class, e.Kmax, e.Kmin, w),
 			Hint: hint,
@@ -102,5 +102,5 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 	default:
 		return
 	}
-	p.report(w.first, pmax)
+	p.report(w, pmax)
 }

@@ -127,7 +127,7 @@ func reportOddRamp(p *Pass, odd oddRamp, sum commonRamp, other Place, w *where) 
 	f.Msg = fmt.Sprintf("%s of %s on %s, but %s on %d of %d such ports", strings.Join(is, ", "), class(w.first.Device, odd.prio), w,
 		strings.Join(want, ", "), sum.ports, sum.total)
 	f.Hint = fmt.Sprintf("%s, or acknowledge %s with the reason", setRamp(odd.ecn, odd.common), p.rule.ID)
-	p.report(w.first, f)
+	p.report(w, f)
 }
 
 // rampValue is one value of a ramp that differs from another one's.

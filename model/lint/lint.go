@@ -27,8 +27,9 @@ type Rule struct {
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
 	return []Rule{
-		chainConsistent, cnpClass, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, mtuPath, mtuRoCE, oversubscription,
-		pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
+		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, marking, mtuPath, mtuRoCE,
+		oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, sharedPort, sharedPriority,
+		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
 	}
 }
 
@@ -70,8 +71,8 @@ type Pass struct {
 	found diag.List
 }
 
-// Place is all ports of one device that behave alike for a rule: same policy, override site, role, state and
-// ownership. Port is the first of them.
+// Place is all ports of one device that are alike for a rule: same policy, override site, role, state, ownership, NIC and
+// load. Port is the first of them.
 type Place struct {
 	Device *intent.Device
 	Port   *intent.Port
@@ -120,6 +121,8 @@ func (p *Pass) addDevice(d *intent.Device, known map[string]bool, all []Place) [
 		state  intent.State
 		manage intent.Manage
 		linked bool
+		nic    string
+		loads  model.Carries
 	}
 	index := map[alike]int{}
 	for i := range d.Ports {
@@ -132,7 +135,7 @@ func (p *Pass) addDevice(d *intent.Device, known map[string]bool, all []Place) [
 			Active: d.State == intent.Active && port.State == intent.Active,
 		}
 		all = append(all, pl)
-		k := alike{port.Policy, port.Site, port.Role, port.State, port.Manage, pl.Linked}
+		k := alike{port.Policy, port.Site, port.Role, port.State, port.Manage, pl.Linked, port.NIC, port.Carries}
 		if at, ok := index[k]; ok {
 			p.Places[at].Ports++
 			continue

@@ -36,13 +36,14 @@ func runMTUPath(p *Pass) {
 	}
 	host, sw := hosts.at[*h], switches.at[*s]
 	need := h.mtu + frameOverhead
-	hint := fmt.Sprintf("raise mtu.fabric to at least %v, or lower mtu.host to at most %v", need, s.mtu-frameOverhead)
+	hint := fmt.Sprintf("raise mtu.fabric to at least %v", need)
+	if s.mtu-frameOverhead >= host.first.Device.RoCE+roceOverhead { // else mtu-roce would have something to say
+		hint += fmt.Sprintf(", or lower mtu.host to at most %v", s.mtu-frameOverhead)
+	}
 	if limit := sw.first.Device.Profile.MaxMTU; limit > 0 && limit < need {
 		hint = fmt.Sprintf("lower mtu.host to at most %v (%s has no more than %v)", s.mtu-frameOverhead, sw.first.Device.Platform, limit)
 	}
-	first := sw.first
-	first.Active = s.active && h.active
-	p.report(first, diag.Finding{
+	p.report(sw, diag.Finding{
 		Pos: s.line, Related: []diag.Related{setHere("switch mtu", sw.first.Origin("mtu")), setHere("host mtu", host.first.Origin("mtu"))},
 		Msg: fmt.Sprintf("switch mtu %v on %s is below the %v that the hosts' mtu %v needs (%v more for headers)",
 			s.mtu, sw, need, h.mtu, frameOverhead),
@@ -105,7 +106,7 @@ func (v *vote) reportOdd(p *Pass, what, key string) {
 		if k.mtu == best.mtu {
 			continue
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: k.line, Related: []diag.Related{
 				setHere("mtu", w.first.Origin("mtu")), setHere("the others' mtu", v.at[*best].first.Origin("mtu")),
 			},

@@ -60,7 +60,7 @@ func runMTURoCE(p *Pass) {
 			uses = fits.String()
 			hint += fmt.Sprintf(", or lower mtu.roce to at most %v", fits)
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: c.mtuAt, Related: related,
 			Msg: fmt.Sprintf("host mtu %v on %s is below the %v that an RDMA MTU of %v needs (%v more for headers): the NIC falls back to %s without a word",
 				c.mtu, w, need, c.roce, roceOverhead, uses),

@@ -63,7 +63,7 @@ func runOversubscription(p *Pass) {
 		if k.down > tooThin*k.up {
 			finding.Severity = diag.Warning
 		}
-		p.report(w.first, finding)
+		p.report(w, finding)
 	}
 }
 

@@ -83,6 +83,13 @@ func (e example) check(t *testing.T) diag.List {
 	return lint.Check(n, f)
 }
 
+// unmet is what check finds and the example does not acknowledge.
+func (e example) unmet(t *testing.T) diag.List {
+	t.Helper()
+	f, _ := model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(e.model)}}, "fabric.yaml")
+	return slices.DeleteFunc(f.Acknowledge(e.check(t)), func(x diag.Finding) bool { return x.Ack != "" })
+}
+
 func (h held) apply(t *testing.T, p *intent.Policy) {
 	t.Helper()
 	if h.Lossless != nil {
@@ -128,7 +135,7 @@ func TestPages(t *testing.T) {
 			if len(got) != 1 || got[0].Rule != r.ID || got[0].Severity != r.Severity {
 				t.Errorf("the failing example gives %q, want one %s of %s", texts(got), r.Severity, r.ID)
 			}
-			if got := passes.check(t); len(got) > 0 {
+			if got := passes.unmet(t); len(got) > 0 {
 				t.Errorf("the passing example gives %q", texts(got))
 			}
 			page, _ := lint.Page(r.ID)
@@ -163,7 +170,25 @@ func TestPageOfNothing(t *testing.T) {
 var advice = regexp.MustCompile(`(?:raise|lower|set|and) ([a-z.]+) to (?:at least |at most )?([^\s,]+)`)
 
 // whole is the other kind: "add ecn: {…} to class training".
-var whole = regexp.MustCompile(`add (ecn: \{.*\}|ecn: off) to class (\S+)`)
+var whole = regexp.MustCompile(`add (ecn: \{.*\}|ecn: off|scheduling: strict) to class (\S+)`)
+
+// others are the kinds of hints that name something to add elsewhere, as a change of the text.
+var others = []struct {
+	hint *regexp.Regexp
+	edit func(doc string, m []string) string
+}{
+	{regexp.MustCompile(`^add (pfc_watchdog: \{.*\})`), func(doc string, m []string) string { return doc + m[1] + "\n" }},
+	{regexp.MustCompile(`^add dscp (\d+) to class cnp`), func(doc string, m []string) string {
+		return regexp.MustCompile(`(role: cnp\n +dscp: \[\d+)`).ReplaceAllString(doc, "$1, "+m[1])
+	}},
+	{regexp.MustCompile(`^move dscp (\d+) from class \S+ to class cnp`), func(doc string, m []string) string {
+		doc = strings.Replace(doc, ", "+m[1], "", 1)
+		return regexp.MustCompile(`(role: cnp\n +dscp: \[\d+)`).ReplaceAllString(doc, "$1, "+m[1])
+	}},
+	{regexp.MustCompile(`^add (\d) uplinks? of`), func(doc string, m []string) string { // the example has two spines
+		return strings.Replace(doc, "spines: {count: 2", fmt.Sprintf("spines: {count: %d", 2+m[1][0]-'0'), 1)
+	}},
+}
 
 // apply edits the model as one alternative of f's hint says, at the positions that f names.
 func apply(t *testing.T, doc string, f diag.Finding, field, value string) string {
@@ -204,6 +229,14 @@ func hinted(t *testing.T, doc string, f diag.Finding) (docs []string) {
 			docs = append(docs, next)
 		}
 	}
+	for _, o := range others {
+		if m := o.hint.FindStringSubmatch(f.Hint); m != nil {
+			docs = append(docs, o.edit(doc, m))
+		}
+	}
+	if strings.HasSuffix(f.Hint, " in place of its bandwidth") {
+		doc = regexp.MustCompile(`(role: cnp(\n.*){2}\n) +bandwidth: .*\n`).ReplaceAllString(doc, "$1")
+	}
 	for _, a := range whole.FindAllStringSubmatch(f.Hint, -1) {
 		docs = append(docs, strings.Replace(doc, "name: "+a[2]+"\n", "name: "+a[2]+"\n    "+a[1]+"\n", 1))
 	}
@@ -223,7 +256,34 @@ func TestHintsHold(t *testing.T) {
 		return strings.Replace(good.model, "{kmin: 350KB, kmax: 400KB, pmax: 20%}", s, 1)
 	}
 	over := func(s string) string { return good.model + "overrides:\n" + s }
+	fails := func(id string) string {
+		e, _ := examples(t, id)
+		return e.model
+	}
+	sized := func(mtu, watchdog string) string {
+		return strings.NewReplacer("{fabric: 9216B, host: 9000B}", mtu, "{detect: 200ms, restore: 400ms, poll: 100ms", watchdog).Replace(good.model)
+	}
+	const times, sizes = "{detect: 200ms, restore: 400ms, poll: 100ms", "{fabric: 9216B, host: 9000B}"
 	for name, doc := range map[string]string{
+		"cnp-class":          fails("cnp-class"),
+		"cnp-dscp-nic":       fails("cnp-dscp-nic"),
+		"cnp of another":     strings.Replace(fails("cnp-dscp-nic"), "dscp: [26]", "dscp: [26, 48]", 1),
+		"ecn-same":           fails("ecn-same"),
+		"marking":            fails("marking"),
+		"mtu-roce":           fails("mtu-roce"),
+		"small everywhere":   sized("{fabric: 2100B, host: 2078B, roce: 4096B}", times),
+		"smallest roce":      sized("{fabric: 9216B, host: 300B, roce: 256B}", times),
+		"roce between":       sized("{fabric: 4200B, host: 4192B, roce: 4096B}", times),
+		"oversubscription":   fails("oversubscription"),
+		"thin":               strings.Replace(fails("oversubscription"), "leaf_spine: {speed: 800", "leaf_spine: {speed: 400", 1),
+		"watchdog-on":        fails("watchdog-on"),
+		"watchdog-gt-pause":  fails("watchdog-gt-pause"),
+		"hasty watchdog":     sized(sizes, "{detect: 10ms, restore: 400ms, poll: 5ms"),
+		"slow poll":          sized(sizes, "{detect: 200ms, restore: 400ms, poll: 300ms"),
+		"slower poll":        sized(sizes, "{detect: 200ms, restore: 400ms, poll: 900ms"),
+		"slowest poll":       sized(sizes, "{detect: 400ms, restore: 400ms, poll: 2000ms"),
+		"slow in all":        sized(sizes, "{detect: 3000ms, restore: 3000ms, poll: 2000ms"),
+		"late restore":       sized(sizes, "{detect: 400ms, restore: 100ms, poll: 300ms"),
 		"ecn-order":          ecn.model,
 		"ecn-on-lossless":    lossless.model,
 		"mtu-path":           mtu.model,

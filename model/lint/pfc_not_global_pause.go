@@ -31,7 +31,7 @@ func runPFCNotGlobalPause(p *Pass) {
 		}
 	}
 	for c, w := range bad.all {
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: c.line,
 			Msg: fmt.Sprintf("802.3x link pause (%s) is on beside PFC for %s on %s: it stops all priorities at once, notifications too",
 				c.pause, priorities(c.lossless), w),

@@ -23,6 +23,7 @@ const mostLossless = 2
 type manyLossless struct {
 	prios  uint8
 	line   diag.Pos
+	asic   string // of the switch, "" when not known
 	active bool
 }
 
@@ -32,21 +33,44 @@ func runPFCPrioCount(p *Pass) {
 		if !pl.Knows(intent.AreaPFC) {
 			continue
 		}
-		if l := pl.Policy.Lossless(); len(l) > mostLossless {
-			bad.add(manyLossless{losslessBits(pl.Policy), pl.Origin(perQueue("lossless.", l[mostLossless], "")).At(), pl.Active}, pl)
+		most := mostLossless
+		if asic, ok := p.asic(pl.Device); ok && asic.MaxLossless > 0 {
+			most = min(most, asic.MaxLossless)
+		}
+		if l := pl.Policy.Lossless(); len(l) > most {
+			bad.add(manyLossless{losslessBits(pl.Policy), pl.Origin(perQueue("lossless.", l[most], "")).At(), pl.Device.Profile.ASIC, pl.Active}, pl)
 		}
 	}
 	for c, w := range bad.all {
+		if p.aboveLimit(c, w) {
+			continue
+		}
 		var names []string
 		for _, i := range w.first.Policy.Lossless() {
 			names = append(names, class(w.first.Device, i))
 		}
 		n := bits.OnesCount8(c.prios)
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: c.line,
 			Msg: fmt.Sprintf("%d lossless priorities on %s, more than %d (%s): each takes headroom of its own on every port",
 				n, w, mostLossless, strings.Join(names, ", ")),
 			Hint: fmt.Sprintf("make %s of them lossy, or acknowledge %s with the reason", plural(n-mostLossless, "class", "classes"), p.rule.ID),
 		})
 	}
+}
+
+// aboveLimit reports priorities that the switch's chip does not have, as an error; false when it has them, or nobody
+// knows.
+func (p *Pass) aboveLimit(c manyLossless, w *where) bool {
+	asic, ok := p.asic(w.first.Device)
+	n := bits.OnesCount8(c.prios)
+	if !ok || asic.MaxLossless == 0 || n <= asic.MaxLossless {
+		return false
+	}
+	p.report(w, diag.Finding{
+		Severity: diag.Error, Pos: c.line,
+		Msg:  fmt.Sprintf("%d lossless priorities on %s, but %s has PFC for %d at once", n, w, asic.Name, asic.MaxLossless),
+		Hint: fmt.Sprintf("make %s of them lossy", plural(n-asic.MaxLossless, "class", "classes")),
+	})
+	return true
 }

@@ -33,7 +33,7 @@ func runPFCSymmetry(p *Pass) {
 			continue
 		}
 		a, b := losslessBits(l.A.Policy), losslessBits(l.B.Policy)
-		if a == b {
+		if a == b || (l.A.Port.Role == "border") != (l.B.Port.Role == "border") { // the latter is border's business
 			continue
 		}
 		if bits.OnesCount8(a) < bits.OnesCount8(b) {
@@ -69,7 +69,7 @@ func reportOneSided(p *Pass, k oneSided, l Link, w *where) {
 	if k.less&^k.more != 0 {
 		hint = fmt.Sprintf("make the same priorities lossless on both ends: %s", priorities(k.more|k.less))
 	}
-	p.report(w.first, diag.Finding{
+	p.report(w, diag.Finding{
 		Pos:     cmp.Or(l.A.Origin(field).At(), l.B.Origin(field).At()),
 		Related: []diag.Related{setHere("lossless", l.B.Origin(field))},
 		Msg:     msg,

@@ -3,6 +3,7 @@ package lint_test
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // given is an example of the table of invariants; each entry uses its own fields.
@@ -29,7 +31,9 @@ type given struct {
 	Switches   []int64
 	PFC        []int
 	Pause      bool
-	CNPPrio    int `yaml:"cnp_prio"`
+	CNPPrio    int   `yaml:"cnp_prio"`
+	CNPDSCP    uint8 `yaml:"cnp_dscp"`
+	Map        map[string]uint8
 	Sched      string
 	DSCP26     struct{ TC, PG, Queue, PFC uint8 } `yaml:"dscp26"`
 	Trust      string
@@ -98,6 +102,17 @@ func (g given) net(rule string) *intent.Net {
 		}
 		all(pause(g.PFC))
 		all(func(p *intent.Policy) { p.Queues[g.CNPPrio].Strict = g.Sched == "strict" })
+	case "cnp-dscp-nic":
+		for i := range n.Devices {
+			for j := range n.Devices[i].Ports {
+				if n.Devices[i].Host {
+					n.Devices[i].Ports[j].NIC = "connectx-7"
+				}
+			}
+		}
+		all(func(p *intent.Policy) {
+			p.DSCP[g.CNPDSCP] = g.Map[strconv.Itoa(int(g.CNPDSCP))]
+		})
 	case "chain-consistent":
 		all(func(p *intent.Policy) {
 			p.DSCP[26] = g.DSCP26.TC
@@ -144,15 +159,23 @@ func TestReferenceInvariants(t *testing.T) {
 	if err := yaml.Unmarshal(b, &table); err != nil {
 		t.Fatal(err)
 	}
+	catalog, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nic, _ := catalog.NIC("connectx-7"); nic.DefaultCNPDSCP != (profiles.Opt{V: 48, OK: true}) {
+		t.Fatalf("the table's NIC is not %+v", nic)
+	}
+	f := &model.Fabric{Catalog: catalog}
 	for _, inv := range table.Invariants {
 		id := strings.ToLower(inv.ID)
 		if !slices.ContainsFunc(lint.Rules(), func(r lint.Rule) bool { return r.ID == id && r.Severity == inv.Severity }) {
 			t.Errorf("there is no rule %s of severity %s", id, inv.Severity)
 		}
-		if got := lint.Check(inv.Valid.net(id), nil); len(got) > 0 {
+		if got := lint.Check(inv.Valid.net(id), f); len(got) > 0 {
 			t.Errorf("%s: the valid example gives %q", id, texts(got))
 		}
-		got := lint.Check(inv.Violating.net(id), nil)
+		got := lint.Check(inv.Violating.net(id), f)
 		if len(got) == 0 {
 			t.Errorf("%s: the violating example passes", id)
 		}

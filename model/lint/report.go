@@ -22,6 +22,7 @@ type causes[K comparable] struct {
 type where struct {
 	first   Place
 	devices []string // in the order in which they are first seen
+	roles   []string // of the devices, likewise
 	seen    map[string]bool
 	ports   int
 }
@@ -41,6 +42,9 @@ func (c *causes[K]) add(k K, pl Place) {
 	if name := pl.Device.Name; !w.seen[name] {
 		w.seen[name] = true
 		w.devices = append(w.devices, name)
+		if role := pl.Device.Role; !slices.Contains(w.roles, role) {
+			w.roles = append(w.roles, role)
+		}
 	}
 }
 
@@ -75,8 +79,10 @@ func (w *where) names() string {
 
 // report adds a finding of the rule. What only planned ports or devices in maintenance have is info. A finding without
 // a position points at the device.
-func (p *Pass) report(first Place, f diag.Finding) {
+func (p *Pass) report(w *where, f diag.Finding) {
+	first := w.first
 	f.Rule = p.rule.ID
+	f.Devices, f.Roles = slices.SortedFunc(slices.Values(w.devices), intent.CompareNames), slices.Sorted(slices.Values(w.roles))
 	if f.Severity == diag.Info {
 		f.Severity = p.rule.Severity
 	}
@@ -87,6 +93,15 @@ func (p *Pass) report(first Place, f diag.Finding) {
 		f.At = first.String()
 	}
 	f.Related = slices.DeleteFunc(f.Related, func(r diag.Related) bool { return r.Pos.IsZero() || r.Pos == f.Pos })
+	p.found.Add(f)
+}
+
+// reportModel adds a finding about the model itself, whatever devices there are.
+func (p *Pass) reportModel(f diag.Finding) {
+	f.Rule = p.rule.ID
+	if f.Severity == diag.Info {
+		f.Severity = p.rule.Severity
+	}
 	p.found.Add(f)
 }
 

@@ -35,6 +35,7 @@ func clos(spines, leaves, hosts int) *intent.Net {
 	device := func(name, role string, host bool) *intent.Device {
 		n.Devices = append(n.Devices, intent.Device{Name: name, Role: role, Host: host, Classes: [8]string{0: "default", 3: "training", 6: "cnp"}, CNP: "cnp"})
 		d := &n.Devices[len(n.Devices)-1]
+		d.Tier = map[string]int{"leaf": 1, "spine": 2}[role]
 		p := switchPolicy()
 		if host {
 			p = intent.Policy{Known: intent.HostAreas, MTU: 9000}

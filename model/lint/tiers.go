@@ -64,7 +64,7 @@ func fanouts(p *Pass) []fanout {
 	for i := range n.Devices {
 		index[n.Devices[i].Name] = i
 	}
-	tier := tiers(n, index)
+	tier := tiers(n)
 	var fs []fanout
 	for i := range n.Devices {
 		if tier[i] < 1 {
@@ -116,60 +116,43 @@ func fanoutOf(n *intent.Net, index map[string]int, tier []int, at int) fanout {
 	return f
 }
 
-// tiers says how far each device is from the hosts: 0 for a host, 1 for switches with hosts and those of the same role,
-// and so on; -1 for a device that is not between hosts. What leads out of the fabric (border ports, and no role of the
-// trunk of the tree) is not above anything: its links are not there for traffic between hosts.
-func tiers(n *intent.Net, index map[string]int) []int {
+// tiers are the tiers of the devices of n by index, -1 for what leads out of the fabric: switches with a border port
+// that are not part of the tree themselves. They are above nothing, since their links are not there for traffic between hosts.
+func tiers(n *intent.Net) []int {
 	tier := make([]int, len(n.Devices))
-	leaf := map[string]bool{}
-	exit := make([]bool, len(n.Devices))
 	for i := range n.Devices {
 		d := &n.Devices[i]
-		tier[i] = -1
-		if d.Host {
-			tier[i] = 0
-			continue
+		tier[i] = d.Tier
+		if d.Tier > 1 && d.Role != "spine" && d.Role != "super-spine" &&
+			slices.ContainsFunc(d.Ports, func(p intent.Port) bool { return p.Role == "border" }) {
+			tier[i] = -1
 		}
-		for j := range d.Ports {
-			at, ok := index[d.Ports[j].Peer]
-			leaf[d.Role] = leaf[d.Role] || ok && n.Devices[at].Host
-			exit[i] = exit[i] || d.Ports[j].Role == "border" && !slices.Contains([]string{"spine", "super-spine"}, d.Role)
-		}
-	}
-	var next []int
-	for i := range n.Devices {
-		if d := &n.Devices[i]; !d.Host && leaf[d.Role] {
-			tier[i] = 1
-			next = append(next, i)
-		}
-	}
-	for len(next) > 0 {
-		d := &n.Devices[next[0]]
-		for j := range d.Ports {
-			if at, ok := index[d.Ports[j].Peer]; ok && tier[at] < 0 && !exit[at] {
-				tier[at] = tier[next[0]] + 1
-				next = append(next, at)
-			}
-		}
-		next = next[1:]
 	}
 	return tier
 }
 
-// portLine is the line of the model to change for the capacity of a port: that of its speed, else the one that makes it.
-func portLine(p *Pass, device, port string) diag.Pos {
+// modelPort is a port of the model; nil when there is no model, or no such port in it.
+func modelPort(p *Pass, device, port string) *model.Port {
 	if p.Fabric == nil {
-		return diag.Pos{}
+		return nil
 	}
 	ds := p.Fabric.Devices
 	i, ok := slices.BinarySearchFunc(ds, device, func(d model.Device, name string) int { return intent.CompareNames(d.Name, name) })
 	if !ok {
+		return nil
+	}
+	j := slices.IndexFunc(ds[i].Ports, func(q model.Port) bool { return q.Name == port })
+	if j < 0 {
+		return nil
+	}
+	return &ds[i].Ports[j]
+}
+
+// portLine is the line of the model to change for the capacity of a port: that of its speed, else the one that makes it.
+func portLine(p *Pass, device, port string) diag.Pos {
+	q := modelPort(p, device, port)
+	if q == nil {
 		return diag.Pos{}
 	}
-	for _, q := range ds[i].Ports {
-		if q.Name == port {
-			return cmp.Or(q.Speed.Pos(), q.From.At())
-		}
-	}
-	return diag.Pos{}
+	return cmp.Or(q.Speed.Pos(), q.From.At())
 }

@@ -41,7 +41,7 @@ func runTrustDSCP(p *Pass) {
 		if c.trust == intent.TrustNone {
 			how = "looks at no field of the packet, so that all of them share one class"
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos:  c.line,
 			Msg:  fmt.Sprintf("trust is %s on %s, not dscp: the switch %s", c.trust, w, how),
 			Hint: fmt.Sprintf("have %s trust DSCP", w),

@@ -66,7 +66,7 @@ func runUnevenUplinks(p *Pass) {
 		if k.most == k.least {
 			msg = fmt.Sprintf("%s: %s to %s: ECMP spreads flows over links alike, and the slower ones fill first", w.names(), x.most, x.most.peer)
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: portLine(p, x.f.dev.Name, x.least.first.Name), Msg: msg,
 			Hint: fmt.Sprintf("give %s as many links of one speed to each switch above, or acknowledge %s with the reason (weighted ECMP, say)", w.names(), p.rule.ID),
 		})

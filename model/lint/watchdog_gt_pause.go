@@ -46,7 +46,7 @@ func runWatchdogGtPause(p *Pass) {
 				hint += fmt.Sprintf(" and poll to at most %dms", longestDetect)
 			}
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.detectAt, c.pollAt), Related: []diag.Related{setHere("poll", w.first.Origin("watchdog.poll"))},
 			Msg:  fmt.Sprintf("the watchdog on %s detects after %dms, outside of %dms to %dms: %s", w, c.detect, shortestDetect, longestDetect, msg),
 			Hint: hint,

@@ -31,7 +31,7 @@ func runWatchdogOn(p *Pass) {
 		at := func(f intent.Field) diag.Pos { return pl.Origin(f).At() }
 		dog, lossless := pl.Policy.Watchdog, losslessBits(pl.Policy)
 		switch {
-		case !dog.On && lossless != 0 && pl.Knows(intent.AreaPFC):
+		case !dog.On && lossless != 0 && pl.Knows(intent.AreaPFC) && pl.Port.Role != "border": // there, PFC itself is wrong
 			first := pl.Policy.Lossless()[0]
 			bad.add(unguarded{lossless: lossless, class: at(perQueue("lossless.", first, "")), active: pl.Active}, pl)
 		case dog.On && (dog.Detect < dog.Poll || dog.Restore < dog.Poll):
@@ -45,7 +45,7 @@ func runWatchdogOn(p *Pass) {
 			reportSlowPoll(p, c, w)
 			continue
 		}
-		p.report(w.first, diag.Finding{
+		p.report(w, diag.Finding{
 			Pos:  c.class,
 			Msg:  fmt.Sprintf("no PFC watchdog on %s, where %s can be paused: one stuck neighbour stops the fabric", w, priorities(c.lossless)),
 			Hint: "add pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}",
@@ -66,7 +66,7 @@ func reportSlowPoll(p *Pass, c unguarded, w *where) {
 			hint += fmt.Sprintf(", or raise detect to at least %dms and restore to at least %dms", d.Poll, d.Poll)
 		}
 	}
-	p.report(w.first, diag.Finding{
+	p.report(w, diag.Finding{
 		Pos: c.poll,
 		Related: []diag.Related{
 			setHere("detect", w.first.Origin("watchdog.detect")), setHere("restore", w.first.Origin("watchdog.restore")),
