@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 
@@ -19,7 +20,9 @@ import (
 )
 
 type doctorFlags struct {
-	login loginFlags
+	login     loginFlags
+	capture   string
+	anonymise bool
 }
 
 func (a *app) newDoctor() *cobra.Command {
@@ -39,9 +42,15 @@ Nothing is changed. What the account may do is tried where that has no effect: o
 two lines are typed into it, and it is dropped; on SONiC a Set is sent that cannot reach a configuration; on a host
 sudo is asked who it is. With --read-only not even that is sent. docs/security.md says why it is harmless.
 
+--capture FILE.tar.gz writes what a maintainer needs to understand a device: its running configuration, what it says
+about itself, its LLDP neighbours and this diagnosis, with passwords, keys, hashes, communities and tokens taken out.
+MANIFEST.json in it says where something was taken out. Look through it before you send it. With --anonymise, names,
+addresses, serial numbers and descriptions are replaced too, the same one by the same everywhere.
+
 Exit 0 when nothing failed (warnings are for what apply would refuse or ask for), 1 when something did.`,
 		Example: "  fabricctl doctor eos:10.0.0.12 --username admin --password env:PW --known-hosts file:known_hosts\n" +
-			"  fabricctl doctor -f fabric.yaml -f inventory.yaml leaf1\n  fabricctl doctor --read-only -f inventory.yaml leaf1 leaf2 -o json",
+			"  fabricctl doctor -f fabric.yaml -f inventory.yaml leaf1\n  fabricctl doctor --read-only -f inventory.yaml leaf1 leaf2 -o json\n" +
+			"  fabricctl doctor -f inventory.yaml leaf1 --capture leaf1.tar.gz --anonymise",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fail(exitUsage, "for example: fabricctl doctor eos:10.0.0.12, or -f inventory.yaml leaf1", "doctor wants a device")
@@ -52,6 +61,8 @@ Exit 0 when nothing failed (warnings are for what apply would refuse or ask for)
 		RunE:              func(c *cobra.Command, args []string) error { return a.runDoctor(c.Context(), o, args) },
 	}
 	o.login.register(c)
+	c.Flags().StringVar(&o.capture, "capture", "", "write a scrubbed capture of the devices to this file, which must not be there yet")
+	c.Flags().BoolVar(&o.anonymise, "anonymise", false, "replace names, addresses and serial numbers in the capture")
 	return c
 }
 
@@ -67,11 +78,14 @@ func (a *app) runDoctor(ctx context.Context, o doctorFlags, args []string) error
 	if err != nil {
 		return err
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
 	ts, err := a.targets(o.login, args)
 	if err != nil {
 		return err
 	}
-	found := make([]*check.Diagnosis, len(ts.list))
+	found, evidence := make([]*check.Diagnosis, len(ts.list)), make([]check.Evidence, len(ts.list))
 	slots := make(chan struct{}, a.parallel)
 	var wg sync.WaitGroup
 	for i, t := range ts.list {
@@ -79,7 +93,11 @@ func (a *app) runDoctor(ctx context.Context, o doctorFlags, args []string) error
 		wg.Go(func() {
 			defer func() { <-slots }()
 			var v *drivers.View
-			if found[i], v = check.Doctor(ctx, ts.subject(t), a.surroundings()); v != nil {
+			found[i], v = check.Doctor(ctx, ts.subject(t), a.surroundings())
+			if o.capture != "" {
+				evidence[i] = check.Collect(ctx, found[i], v)
+			}
+			if v != nil {
 				_ = v.Close()
 			}
 		})
@@ -93,6 +111,9 @@ func (a *app) runDoctor(ctx context.Context, o doctorFlags, args []string) error
 	} else {
 		err = printDoctor(a.sys.out, found)
 	}
+	if err == nil && o.capture != "" {
+		err = a.writeCapture(o, evidence)
+	}
 	if err != nil {
 		return err
 	}
@@ -101,6 +122,47 @@ func (a *app) runDoctor(ctx context.Context, o doctorFlags, args []string) error
 			return done(exitError)
 		}
 	}
+	return nil
+}
+
+// check refuses a capture that could not be written, before any device is asked.
+func (o *doctorFlags) check() error {
+	if o.capture == "" && o.anonymise {
+		return fail(exitUsage, "add --capture FILE.tar.gz", "--anonymise is for a capture")
+	}
+	if o.capture == "" {
+		return nil
+	}
+	if _, err := os.Lstat(o.capture); err == nil {
+		return fail(exitError, "name another file", "%s is there already, and a capture is never written over a file", o.capture)
+	}
+	return nil
+}
+
+// writeCapture writes a capture, and says what was taken out of it.
+func (a *app) writeCapture(o doctorFlags, es []check.Evidence) error {
+	b, m, err := check.Capture{Tool: toolVersion(), Anonymise: o.anonymise}.Bytes(es)
+	if err != nil {
+		return err
+	}
+	if err := check.WriteNew(o.capture, b); err != nil {
+		return err
+	}
+	files := 0
+	for _, d := range m.Devices {
+		files += len(d.Files)
+		for _, x := range d.Missing {
+			fmt.Fprintf(a.sys.err, "%s: not in the capture: %s\n", d.Name, oneLine(x))
+		}
+		for i, r := range d.Scrubbed {
+			if i == most {
+				fmt.Fprintf(a.sys.err, "%s: and %d more, listed in MANIFEST.json\n", d.Name, len(d.Scrubbed)-most)
+				break
+			}
+			fmt.Fprintf(a.sys.err, "%s: taken out: %s (%s)\n", d.Name, r.Where, r.What)
+		}
+	}
+	fmt.Fprintf(a.sys.err, "captured %s of %s in %s; look through it before you send it\n", count(files, "file"), count(len(m.Devices), "device"), o.capture)
 	return nil
 }
 

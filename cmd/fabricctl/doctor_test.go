@@ -1,6 +1,8 @@
 package main
 
 import (
+	"compress/gzip"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -194,4 +196,73 @@ func TestDoctorFirstContact(t *testing.T) {
 			t.Errorf("%q is not in\n%s", w, r.out)
 		}
 	}
+}
+
+// TestDoctorCapture: a capture of live devices holds their configurations without secrets, is not written over a file,
+// and is the same when the devices are.
+func TestDoctorCapture(t *testing.T) {
+	b := newBench(t, trio)
+	b.lab.Box("spine1").(*sonic.Switch).Edit(func(db sonic.DB) {
+		db.Set("TACPLUS", "global", "passkey", "CANARY-1a2b3c")
+		db.Set("SNMP_COMMUNITY", "CANARYcommunity9", "TYPE", "RO")
+		db.Set("PORT", "Ethernet0", "description", "to CANARYcommunity9")
+	})
+	first, second, masked := filepath.Join(b.dir, "1.tgz"), filepath.Join(b.dir, "2.tgz"), filepath.Join(b.dir, "3.tgz")
+	r := b.must(t, exitOK, "doctor", "leaf1", "spine1", "host1", "--capture", first)
+	for _, w := range []string{
+		`spine1: taken out: TACPLUS|global|passkey (field)`, `spine1: taken out: SNMP_COMMUNITY (row key)`, "of 3 devices in " + first + "; look through it before you send it",
+	} {
+		if !strings.Contains(r.err, w) {
+			t.Errorf("%q is not in\n%s", w, r.err)
+		}
+	}
+	r = b.must(t, exitError, "doctor", "leaf1", "--capture", first)
+	if !strings.Contains(r.err, "is there already, and a capture is never written over a file") || r.out != "" {
+		t.Error(r)
+	}
+	b.must(t, exitUsage, "doctor", "leaf1", "--anonymise")
+	b.must(t, exitOK, "doctor", "leaf1", "spine1", "host1", "--capture", second)
+	b.must(t, exitOK, "doctor", "leaf1", "spine1", "host1", "--capture", masked, "--anonymise")
+	one, two := read(t, first), read(t, second)
+	if one != two {
+		t.Error("two captures of the same devices differ")
+	}
+	plain, hidden := gunzip(t, one), gunzip(t, read(t, masked))
+	for _, w := range []string{"CANARY"} {
+		if strings.Contains(plain+hidden, w) {
+			t.Errorf("%s is in a capture", w)
+		}
+	}
+	for _, w := range []string{"leaf1/running-config.txt", "spine1/running-config.json", "host1/doctor.json", "MANIFEST.json", "hostname leaf1", "link rdma0 mtu 1500"} {
+		if !strings.Contains(plain, w) {
+			t.Errorf("%q is not in the capture", w)
+		}
+	}
+	for _, w := range []string{"leaf1", "spine1", "LAB-"} {
+		if strings.Contains(hidden, w) {
+			t.Errorf("%q is in the anonymised capture", w)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func gunzip(t *testing.T, s string) string {
+	t.Helper()
+	z, err := gzip.NewReader(strings.NewReader(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -10,7 +10,7 @@ func (f Field) Area() (Area, bool) {
 		return AreaMTU, true
 	case "trust", "dscp", "class":
 		return AreaMaps, true
-	case "lossless":
+	case "lossless", "pause":
 		return AreaPFC, true
 	case "ecn":
 		return AreaECN, true

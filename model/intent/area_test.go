@@ -1,15 +1,16 @@
 package intent
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 // Each value that people are shown belongs to the area whose knowledge it needs: without that area it is not shown.
+// The policy has everything that a policy can have, so that a new value without an area is noticed.
 func TestFieldArea(t *testing.T) {
-	p := Policy{
-		Known: SwitchAreas | HostAreas, MTU: 9000, Trust: TrustDSCP,
-		Watchdog: Watchdog{On: true, Detect: 1, Restore: 2, Poll: 3, Action: ActionDrop},
-		NCCL:     NCCL{On: true, TrafficClass: 104, Timeout: 22, RetryCount: 7},
-	}
-	p.Queues[3] = Queue{Used: true, Lossless: true, Weight: 40, ECN: ECN{On: true, Kmin: 1, Kmax: 2, Pmax: 3}, Drop: true}
+	var p Policy
+	fill(reflect.ValueOf(&p).Elem())
+	p.Known = SwitchAreas | HostAreas
 	p.Queues[6] = Queue{Used: true, Strict: true}
 	seen := map[Area]bool{}
 	for _, v := range Values(&p) {
@@ -33,5 +34,27 @@ func TestFieldArea(t *testing.T) {
 	}
 	if _, ok := Field("nonsense").Area(); ok {
 		t.Error("nonsense has an area")
+	}
+}
+
+// fill makes every field of v something, 1 or true.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		if v.CanInt() {
+			v.SetInt(1)
+		} else {
+			v.SetUint(1)
+		}
 	}
 }
