@@ -363,7 +363,9 @@ func (t *topology) making(d *Device) *made {
 	m := &made{d: d}
 	m.platform, _ = t.f.Catalog.Platform(d.Platform.V)
 	if m.from = t.patterns[d.Platform.V]; m.from == nil {
-		m.from = &Origin{Kind: FromProfile, Ref: m.platform.Name + ": " + m.platform.Source}
+		e, _ := t.f.Catalog.Entry(profiles.KindPlatform, d.Platform.V)
+		pattern, _ := e.Fact("iface")
+		m.from = &Origin{Kind: FromProfile, Ref: m.platform.Name + ": " + pattern.Text() + ", " + pattern.From()}
 		t.patterns[d.Platform.V] = m.from
 	}
 	t.front[d.Name] = m

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -66,7 +67,12 @@ func TestHardwareFindings(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "hardware", b.String())
+	golden(t, "hardware", withoutRows(b.String()))
+}
+
+// withoutRows is text without the line numbers of built-in data, which move whenever a row is added.
+func withoutRows(text string) string {
+	return regexp.MustCompile(`(profiles/data/[a-z/]+\.yaml):[0-9]+:[0-9]+`).ReplaceAllString(text, "$1:LINE")
 }
 
 // TestProfileLayers: a fact wins over the layers below it and over what is built in, keeps its own source, and knows

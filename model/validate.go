@@ -8,6 +8,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // validator checks what a schema cannot: values against each other. What depends on live devices or on behaviour is
@@ -382,7 +383,7 @@ func (v *validator) platforms() {
 		case !d.Host && d.Role == "host":
 			v.found.Errorf("platform", d.Platform.Pos(), "hosts have linux/… platforms", "%s is a switch's platform", d.Platform.V)
 		case !d.Host && p.MaxMTU > 0 && v.f.MTU.Fabric.V > p.MaxMTU:
-			v.found.Errorf("value", v.f.MTU.Fabric.Pos(), fmt.Sprintf("lower it to %s", p.MaxMTU),
+			v.found.Errorf("value", v.f.MTU.Fabric.Pos(), fmt.Sprintf("lower it to %s", p.MaxMTU)+v.mayBeWrong(profiles.KindPlatform, p.Name, "max_mtu"),
 				"mtu.fabric: %s is more than %s takes, which is %s", v.f.MTU.Fabric.V, p.Name, p.MaxMTU)
 		}
 	}

@@ -56,7 +56,7 @@ func (v *validator) hardware() {
 			}
 			if most := nic.MaxMTU; most > 0 && v.f.MTU.Host.V > most && once(v.f.MTU.Host.From, nic.Name) {
 				v.found.Add(diag.Finding{
-					Rule: "value", Severity: diag.Error, Pos: v.f.MTU.Host.Pos(), Hint: fmt.Sprintf("lower it to %s", most),
+					Rule: "value", Severity: diag.Error, Pos: v.f.MTU.Host.Pos(), Hint: fmt.Sprintf("lower it to %s", most) + v.mayBeWrong(profiles.KindNIC, nic.Name, "max_mtu"),
 					Msg:     fmt.Sprintf("mtu.host: %s is more than the NIC %s takes, which is %s", v.f.MTU.Host.V, nic.Name, most),
 					Related: []diag.Related{{Pos: p.NIC.Pos(), Msg: "the NIC is named here"}},
 				})
@@ -74,12 +74,7 @@ func (v *validator) tooFast(d *Device, p *Port, name string, kind profiles.Kind,
 	if p.Breakout > 1 {
 		what = fmt.Sprintf("one of %d parts of %s", p.Breakout, what)
 	}
-	hint := fmt.Sprintf("lower it to at most %s, or name faster hardware", most)
-	if e, ok := v.f.Catalog.Entry(kind, name); ok {
-		if f, ok := e.Fact(fact); ok {
-			hint += fmt.Sprintf("; if %s is wrong (it is from: %s), correct %s in a document of kind Profile", most, f.Source, fact)
-		}
-	}
+	hint := fmt.Sprintf("lower it to at most %s, or name faster hardware", most) + v.mayBeWrong(kind, name, fact)
 	f := diag.Finding{
 		Rule: "port-speed", Severity: diag.Error, Pos: p.Speed.Pos(), Hint: hint,
 		Msg: fmt.Sprintf("%s at %s:%s is faster than %s, which does %s", p.Speed.V, d.Name, p.Name, what, most),
@@ -88,6 +83,16 @@ func (v *validator) tooFast(d *Device, p *Port, name string, kind profiles.Kind,
 		f.Related = []diag.Related{{Pos: at, Msg: name + " is named here"}}
 	}
 	v.found.Add(f)
+}
+
+// mayBeWrong ends a hint: a number of the hardware that is not true can be corrected.
+func (v *validator) mayBeWrong(kind profiles.Kind, name, fact string) string {
+	e, _ := v.f.Catalog.Entry(kind, name)
+	f, ok := e.Fact(fact)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("; if that is not true of it, correct %s in a document of kind Profile: it is from %s", fact, f.From())
 }
 
 // noRoCE reports a NIC that cannot take part.
@@ -115,7 +120,7 @@ func (v *validator) limits(d *Device, p *Port, nic profiles.NIC) {
 		v.found.Add(diag.Finding{
 			Rule: "nic-limits", Severity: diag.Warning, Pos: c.Lossless.Pos(), Related: named,
 			Msg:  fmt.Sprintf("%d lossless classes, but the NIC %s is known to do PFC for no more than %d at once", len(lossless), nic.Name, most),
-			Hint: fmt.Sprintf("make %s lossy, or name another NIC", c.Name),
+			Hint: fmt.Sprintf("make %s lossy, or name another NIC", c.Name) + v.mayBeWrong(profiles.KindNIC, nic.Name, "max_lossless"),
 		})
 	}
 	for i := range v.f.Classes {
@@ -124,7 +129,7 @@ func (v *validator) limits(d *Device, p *Port, nic profiles.NIC) {
 			v.found.Add(diag.Finding{
 				Rule: "nic-limits", Severity: diag.Warning, Pos: c.Priority.Pos(), Related: named,
 				Msg:  fmt.Sprintf("class %s has priority %d, but the NIC %s can map code points to priorities up to %d only", c.Name, c.Priority.V, nic.Name, most.V),
-				Hint: v.lowerPriority(c.Name, most.V),
+				Hint: v.lowerPriority(c.Name, most.V) + v.mayBeWrong(profiles.KindNIC, nic.Name, "max_priority"),
 			})
 		}
 	}

@@ -135,7 +135,7 @@ func (r *rowReader) entry(n *yaml.Node) Entry {
 
 // fact reads a value, or a mapping of a value with its own source and confidence.
 func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
-	out := Fact{Key: f.Key, Pos: diag.Pos{File: r.file, Line: k.Line, Col: k.Column}}
+	out := Fact{Key: f.Key, BuiltIn: true, Pos: diag.Pos{File: r.file, Line: k.Line, Col: k.Column}}
 	if n.Kind == yaml.MappingNode && !f.About {
 		var value *yaml.Node
 		for _, p := range r.pairs(n) {

@@ -30,12 +30,21 @@ type Fact struct {
 	Values     []string // in canonical form; more than one only where the field takes a list
 	Source     string
 	Confidence string
-	Pos        diag.Pos // where it stands; an embedded file is named from the top of the source tree
+	Pos        diag.Pos // where it stands; a file that is built in is named from the top of the source tree
+	BuiltIn    bool     // it came with fabricctl
 	Over       *Fact    // the fact that this one replaced, nil if none
 }
 
 // Text is the value as a reader takes it in.
 func (f Fact) Text() string { return strings.Join(f.Values, ", ") }
+
+// From says where a fact is from: its source, and the place where it stands.
+func (f Fact) From() string {
+	if f.BuiltIn {
+		return f.Source + " (built in, " + f.Pos.String() + ")"
+	}
+	return f.Source + " (" + f.Pos.String() + ")"
+}
 
 // Default is f with a source and a confidence where it has none of its own.
 func (f Fact) Default(source, confidence string) Fact {

@@ -48,6 +48,7 @@ type explainLeaf struct {
 type explainPort struct {
 	Port     string         `json:"port"`
 	Iface    string         `json:"interface,omitempty"`
+	IfaceAt  *originJSON    `json:"interface_origin,omitempty"`
 	Role     string         `json:"role,omitempty"`
 	RoleAt   *originJSON    `json:"role_origin,omitempty"`
 	Carries  []string       `json:"carries,omitempty"`
@@ -162,7 +163,7 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 	for i := range ports {
 		p := &ports[i]
 		e := explainPort{
-			Port: p.Name, Iface: p.Iface, Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
+			Port: p.Name, Iface: p.Iface, IfaceAt: origin(p.IfaceAt), Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
 			NIC: p.NIC, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
 			Manage: []string{}, Values: []explainValue{},
 		}
@@ -280,7 +281,11 @@ func printExplain(w io.Writer, r explainJSON) {
 		if p.Peer != "" {
 			fmt.Fprintf(w, " to %s:%s", p.Peer, p.PeerPort)
 		}
-		fmt.Fprintf(w, "\n  %-24s %s\n", "speed, cable", strings.Trim(p.Speed+", "+p.Cable, ", "))
+		fmt.Fprintln(w)
+		if p.IfaceAt != nil && p.Iface != "" {
+			fmt.Fprintln(w, "  "+pad("interface", 25)+pad(p.Iface, 24)+p.IfaceAt.String())
+		}
+		fmt.Fprintf(w, "  %-24s %s\n", "speed, cable", strings.Trim(p.Speed+", "+p.Cable, ", "))
 		fmt.Fprintf(w, "  %-24s %s\n", "state, override site", p.State+", "+p.Site)
 		printPortFacts(w, p)
 		owned := strings.Join(p.Manage, " ")

@@ -65,8 +65,11 @@ type factJSON struct {
 	Source     string    `json:"source"`
 	Confidence string    `json:"confidence"`
 	Pos        diag.Pos  `json:"pos,omitzero"`
-	ASIC       string    `json:"asic,omitempty"` // the platform's ASIC says it, not the platform
-	Over       *factJSON `json:"over,omitempty"` // what it replaced
+	BuiltIn    bool      `json:"built_in,omitempty"` // came with fabricctl
+	ASIC       string    `json:"asic,omitempty"`     // the platform's ASIC says it, not the platform
+	Over       *factJSON `json:"over,omitempty"`     // what it replaced
+
+	from string // source and place, for people
 }
 
 func (a *app) newProfiles() *cobra.Command {
@@ -211,7 +214,7 @@ func profile(cat *profiles.Catalog, e profiles.Entry) profileJSON {
 }
 
 func fact(f profiles.Fact) factJSON {
-	j := factJSON{Key: f.Key, Values: f.Values, Source: f.Source, Confidence: f.Confidence, Pos: f.Pos}
+	j := factJSON{Key: f.Key, Values: f.Values, Source: f.Source, Confidence: f.Confidence, Pos: f.Pos, BuiltIn: f.BuiltIn, from: f.From()}
 	if f.Over != nil {
 		over := fact(*f.Over)
 		j.Over = &over
@@ -278,12 +281,12 @@ func printFact(w io.Writer, f factJSON, wide int) {
 		fmt.Fprintf(w, "  %-*s  %s\n", wide, key, v)
 		key = ""
 	}
-	from := ""
+	whose := ""
 	if f.ASIC != "" {
-		from = " of " + f.ASIC
+		whose = "of " + f.ASIC + ": "
 	}
-	fmt.Fprintf(w, "  %-*s    %s confidence, %s (%s%s)\n", wide, "", f.Confidence, f.Source, f.Pos, from)
+	fmt.Fprintf(w, "  %-*s    %s%s confidence, %s\n", wide, "", whose, f.Confidence, f.from)
 	for o := f.Over; o != nil; o = o.Over {
-		fmt.Fprintf(w, "  %-*s    over %s, %s (%s)\n", wide, "", strings.Join(o.Values, ", "), o.Source, o.Pos)
+		fmt.Fprintf(w, "  %-*s    over %s, %s\n", wide, "", strings.Join(o.Values, ", "), o.from)
 	}
 }

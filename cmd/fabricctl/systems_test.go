@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -21,7 +22,7 @@ func TestEverySystem(t *testing.T) {
 		t.Run(d.OS, func(t *testing.T) {
 			i := slices.IndexFunc(catalog.Names(), func(name string) bool {
 				p, _ := catalog.Platform(name)
-				return strings.HasPrefix(name, d.OS+"/") && p.Iface != ""
+				return strings.HasPrefix(name, d.OS+"/") && p.Iface != "" && p.Speed >= 400*units.Gbps // as the model's links are
 			})
 			model := trio // which has a host
 			switch {

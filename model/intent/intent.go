@@ -322,6 +322,7 @@ type Port struct {
 	Peer     string        // name of the device at the other end, "" if none
 	PeerPort string        // the model's name of the port at the other end
 	Role     string        // "fabric", "host", "storage", "border", "peer-link", "nic" or "unused"
+	IfaceAt  *model.Origin `json:"-"` // the line or profile that names the interface
 	RoleAt   *model.Origin `json:"-"` // the line that gives the role; nil when it follows from the link
 	Bond     string        // hosts: the bond that the port is a member of, "" if none
 	Rail     int           // hosts: the rail, from 1; 0 = none
