@@ -170,24 +170,29 @@ func Undo(cs []Change) []Change {
 	return u
 }
 
-// Apply is c after cs. It does not check Before.
+// Apply is c after cs, in one pass over both. It does not check Before; of two changes of one key the later one counts.
 func Apply(c Config, cs []Change) Config {
-	m := make(map[Key]Setting, len(c))
-	for _, s := range c {
-		m[s.Key] = s
+	order := make([]int, len(cs))
+	for i := range order {
+		order[i] = i
 	}
-	for _, x := range cs {
-		if x.After == nil {
-			delete(m, x.Key)
-		} else {
-			m[x.Key] = Setting{Key: x.Key, Value: *x.After}
+	slices.SortStableFunc(order, func(i, j int) int { return cs[i].Key.Compare(cs[j].Key) })
+	r := make(Config, 0, len(c)+len(cs))
+	for n, i := range order {
+		x := &cs[i]
+		if n+1 < len(order) && cs[order[n+1]].Key == x.Key {
+			continue
+		}
+		at, found := c.place(x.Key)
+		r = append(r, c[:at]...)
+		if c = c[at:]; found {
+			c = c[1:]
+		}
+		if x.After != nil {
+			r = append(r, Setting{Key: x.Key, Value: *x.After})
 		}
 	}
-	r := make(Config, 0, len(m))
-	for _, s := range m {
-		r = append(r, s)
-	}
-	return r.Sorted()
+	return append(r, c...)
 }
 
 // Remaining splits changes against what a device holds now: todo are those still at Before, moved those at neither

@@ -86,11 +86,24 @@ func (c Config) Sorted() Config {
 
 // Find returns the value at k; ok is false when c has none.
 func (c Config) Find(k Key) (value string, ok bool) {
-	i, ok := slices.BinarySearchFunc(c, k, func(s Setting, k Key) int { return s.Key.Compare(k) })
+	i, ok := c.place(k)
 	if !ok {
 		return "", false
 	}
 	return c[i].Value, true
+}
+
+// place is where k stands, or would stand.
+func (c Config) place(k Key) (int, bool) {
+	lo, hi := 0, len(c)
+	for lo < hi {
+		if mid := (lo + hi) / 2; c[mid].Key.Compare(k) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(c) && c[lo].Key == k
 }
 
 // Get is Find by parts, with "" for what is absent.

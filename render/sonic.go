@@ -111,25 +111,44 @@ func sonicArea(table string) (a intent.Area, ok bool) {
 
 // sonicTarget is the table whose row a field names, "" for fields that name none.
 func sonicTarget(table, field string) string {
-	switch table + "." + field {
-	case "PORT_QOS_MAP.dscp_to_tc_map", "TUNNEL.decap_dscp_to_tc_map":
-		return "DSCP_TO_TC_MAP"
-	case "PORT_QOS_MAP.tc_to_queue_map", "TUNNEL.encap_tc_to_queue_map":
-		return "TC_TO_QUEUE_MAP"
-	case "PORT_QOS_MAP.tc_to_pg_map", "TUNNEL.decap_tc_to_pg_map":
-		return "TC_TO_PRIORITY_GROUP_MAP"
-	case "PORT_QOS_MAP.pfc_to_queue_map":
-		return "MAP_PFC_PRIORITY_TO_QUEUE"
-	case "PORT_QOS_MAP.pfc_to_pg_map":
-		return "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"
-	case "PORT_QOS_MAP.dot1p_to_tc_map":
-		return "DOT1P_TO_TC_MAP"
-	case "PORT_QOS_MAP.tc_to_dscp_map", "TUNNEL.encap_tc_to_dscp_map":
-		return "TC_TO_DSCP_MAP"
-	case "PORT_QOS_MAP.scheduler", "QUEUE.scheduler":
-		return "SCHEDULER"
-	case "QUEUE.wred_profile":
-		return "WRED_PROFILE"
+	switch table {
+	case "PORT_QOS_MAP":
+		switch field {
+		case "dscp_to_tc_map":
+			return "DSCP_TO_TC_MAP"
+		case "tc_to_queue_map":
+			return "TC_TO_QUEUE_MAP"
+		case "tc_to_pg_map":
+			return "TC_TO_PRIORITY_GROUP_MAP"
+		case "pfc_to_queue_map":
+			return "MAP_PFC_PRIORITY_TO_QUEUE"
+		case "pfc_to_pg_map":
+			return "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"
+		case "dot1p_to_tc_map":
+			return "DOT1P_TO_TC_MAP"
+		case "tc_to_dscp_map":
+			return "TC_TO_DSCP_MAP"
+		case "scheduler":
+			return "SCHEDULER"
+		}
+	case "QUEUE":
+		switch field {
+		case "scheduler":
+			return "SCHEDULER"
+		case "wred_profile":
+			return "WRED_PROFILE"
+		}
+	case "TUNNEL":
+		switch field {
+		case "decap_dscp_to_tc_map":
+			return "DSCP_TO_TC_MAP"
+		case "encap_tc_to_queue_map":
+			return "TC_TO_QUEUE_MAP"
+		case "decap_tc_to_pg_map":
+			return "TC_TO_PRIORITY_GROUP_MAP"
+		case "encap_tc_to_dscp_map":
+			return "TC_TO_DSCP_MAP"
+		}
 	}
 	return ""
 }

@@ -26,12 +26,16 @@ func sonicParse(running []byte) (Config, diag.List) {
 		p.say(diag.Error, "", "the configuration is not JSON: %s", jsonFault(running))
 		return nil, p.findings
 	}
-	for table, rows := range p.object("", running) {
-		for row, fields := range p.object(table, rows) {
-			p.row(table, row, fields)
-		}
+	p.text = string(running)
+	p.settings = make(Config, 0, strings.Count(p.text, `":`))
+	p.members("", p.space(0), func(table string, k Key) bool { return k.Scope == table }, p.table)
+	if !p.sorted() {
+		p.settings.Sorted()
 	}
-	return p.config.Sorted(), p.findings.Sort()
+	if len(p.settings) == 0 {
+		return nil, p.findings.Sort()
+	}
+	return p.settings, p.findings.Sort()
 }
 
 // jsonFault says in words where and why b is not JSON.
@@ -46,35 +50,64 @@ func jsonFault(b []byte) string {
 	return fmt.Sprintf("line %d: %s", line, strings.TrimPrefix(fault.Error(), "json: "))
 }
 
+// sonicParser goes through the text once. Its settings share the text's memory; they come sorted from a device that
+// sorts what it sends.
 type sonicParser struct {
-	config    Config
+	jsonText
+	settings  Config
 	findings  diag.List
 	bracketed bool
+	seen      [3]names // of the objects that are open: the database, a table, a row
+	depth     int      // how many are
+}
+
+func (p *sonicParser) sorted() bool {
+	return slices.IsSortedFunc(p.settings, func(a, b Setting) int { return a.Key.Compare(b.Key) })
 }
 
 func (p *sonicParser) say(s diag.Severity, at, format string, a ...any) {
 	p.findings.Add(diag.Finding{Rule: "parse", Severity: s, At: at, Msg: fmt.Sprintf(format, a...)})
 }
 
-// object is the members of a JSON object; anything else is a finding and has none.
-func (p *sonicParser) object(at string, b []byte) map[string]json.RawMessage {
-	m := map[string]json.RawMessage{}
-	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' || json.Unmarshal(b, &m) != nil {
+// members calls each for the members of the object at i, with the name and the place of the value; each returns where
+// the value ends, and so does members. Anything but an object is a finding and has none. Of members of one name the last
+// one counts: part says which settings were read of the earlier one.
+func (p *sonicParser) members(at string, i int, part func(name string, k Key) bool, each func(name string, i int) int) int {
+	if p.text[i] != '{' {
 		p.say(diag.Error, at, "a JSON object is needed here; it is read as empty")
-		return nil
+		return p.skip(i)
 	}
-	return m
+	seen := &p.seen[p.depth]
+	seen.reset()
+	p.depth++
+	for i = p.space(i + 1); p.text[i] != '}'; {
+		name, end := p.quoted(i)
+		if seen.again(name) {
+			p.settings = slices.DeleteFunc(p.settings, func(s Setting) bool { return part(name, s.Key) })
+		}
+		i = p.space(each(name, p.space(p.space(end)+1))) // over the colon
+		if p.text[i] == ',' {
+			i = p.space(i + 1)
+		}
+	}
+	p.depth--
+	return i + 1
 }
 
-func (p *sonicParser) row(table, row string, raw []byte) {
+func (p *sonicParser) table(table string, i int) int {
+	part := func(row string, k Key) bool { return k.Scope == table && k.Object == row }
+	return p.members(table, i, part, func(row string, i int) int { return p.row(table, row, i) })
+}
+
+func (p *sonicParser) row(table, row string, i int) int {
 	at := table + "|" + row
-	found := false
+	before := len(p.settings)
 	put := func(field, value string) {
-		found = true
-		p.config = append(p.config, Setting{Key: Key{table, row, field}, Value: value})
+		p.settings = append(p.settings, Setting{Key: Key{table, row, field}, Value: value})
 	}
-	for field, b := range p.object(at, raw) {
-		value, ok := sonicScalar(b)
+	part := func(field string, k Key) bool { return k.Scope == table && k.Object == row && SonicField(k) == field }
+	end := p.members(at, i, part, func(field string, i int) int {
+		value, ok, end := p.scalar(i)
 		_, _, isItem := sonicItem(Key{table, row, field})
 		switch {
 		case field == "NULL" && value == "NULL": // how redis holds an empty row
@@ -90,10 +123,12 @@ func (p *sonicParser) row(table, row string, raw []byte) {
 		default:
 			put(field, p.plain(table, field, value))
 		}
-	}
-	if !found {
+		return end
+	})
+	if len(p.settings) == before {
 		put("", "")
 	}
+	return end
 }
 
 // plain is a reference without the brackets of old images.
@@ -121,32 +156,31 @@ func listItems(s string) []string {
 	return items
 }
 
-// sonicScalar is a JSON value as redis holds it: a string, a number or truth as its text, a list joined by commas.
-func sonicScalar(b []byte) (string, bool) {
-	switch b[0] {
+// scalar is the value at i as redis holds it: a string, a number or truth as its text, a list joined by commas. end is
+// where it ends.
+func (p *sonicParser) scalar(i int) (value string, ok bool, end int) {
+	switch p.text[i] {
 	case '"':
-		var s string
-		err := json.Unmarshal(b, &s)
-		return s, err == nil
+		value, end = p.quoted(i)
+		return value, true, end
 	case '{', 'n':
-		return "", false
+		return "", false, p.skip(i)
 	case '[':
-		var list []json.RawMessage
-		if json.Unmarshal(b, &list) != nil {
-			return "", false
-		}
-		items := make([]string, 0, len(list))
-		for _, x := range list {
-			if x[0] == '[' {
-				return "", false
+		var items []string
+		ok = true
+		for i = p.space(i + 1); p.text[i] != ']'; {
+			item, fits, end := p.scalar(i)
+			ok = ok && fits && p.text[i] != '['
+			items = append(items, item)
+			if i = p.space(end); p.text[i] == ',' {
+				i = p.space(i + 1)
 			}
-			s, ok := sonicScalar(x)
-			if !ok {
-				return "", false
-			}
-			items = append(items, s)
 		}
-		return strings.Join(items, ","), true
+		if !ok {
+			return "", false, i + 1
+		}
+		return strings.Join(items, ","), true, i + 1
 	}
-	return string(b), true
+	end = p.skip(i)
+	return p.text[i:end], true, end
 }

@@ -109,6 +109,11 @@ func quoted(s *string) string {
 //
 // Values are strings, as ConfigDB has them; list items have been joined by then.
 func request(live render.Config, todo []render.Change) (*gpb.SetRequest, error) {
+	tables := map[string]bool{}
+	for _, c := range todo {
+		tables[c.Key.Scope] = true
+	}
+	live = live.Filter(func(k render.Key) bool { return tables[k.Scope] })
 	old, now := render.SonicRows(live), render.SonicRows(render.Apply(live, todo))
 	r := &gpb.SetRequest{}
 	done := map[string]bool{}

@@ -135,8 +135,10 @@ func (s *session) holds(live render.Config) error {
 	if names := render.Collisions(s.j.d, s.dp.Intent, own, live, cs); len(names) > 0 {
 		return stale("%s", names[0])
 	}
-	if _, lowers := behaviourOf(s.j.d, s.dp.Intent, s.facts, live, cs); s.dp.Host && lowers != (s.dp.Steps[0].Wave == waveLowering) {
-		return stale("it is not in the wave in which it has to be")
+	if s.dp.Host {
+		if _, lowers := behaviourOf(s.j.d, s.dp.Intent, s.facts, live, cs); lowers != (s.dp.Steps[0].Wave == waveLowering) {
+			return stale("it is not in the wave in which it has to be")
+		}
 	}
 	is := render.Hitless
 	for _, r := range s.j.d.Risk(live, cs, s.facts) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,9 +52,17 @@ func (s *session) dial(ctx context.Context) error {
 		return fmt.Errorf("%s: no dialect is called %q", s.dp.Name, s.dp.OS)
 	}
 	f.Names = s.dp.Adopted
+	if s.j.d == nil || !sameFacts(s.facts, f) { // what the model asks for depends on nothing else
+		s.j = newJudge(dialect, f, *s.dp.Intent, s.dp.Steps)
+	}
 	s.facts, s.caps = f, caps
-	s.j = newJudge(dialect, f, *s.dp.Intent, s.dp.Steps)
 	return nil
+}
+
+// sameFacts compares all that a device says about itself. Names come from the plan.
+func sameFacts(a, b render.Facts) bool {
+	return a.Hostname == b.Hostname && a.Serial == b.Serial && a.Model == b.Model && a.Version == b.Version &&
+		maps.Equal(a.Aliases, b.Aliases) && slices.Equal(a.Owners, b.Owners) && slices.Equal(a.Notes, b.Notes)
 }
 
 // redial is dial with patience, for a device that was just changed.

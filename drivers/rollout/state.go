@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -39,11 +40,18 @@ func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step
 // which starts to show a default has not changed.
 func (j *judge) fingerprint(owned render.Config) string {
 	h := sha256.New()
-	for _, s := range owned {
+	var line []byte
+	for i := range owned {
+		s := &owned[i]
 		if s.Key.Field != "" && j.d.Same(s.Key, &s.Value, nil, j.f) {
 			continue
 		}
-		fmt.Fprintf(h, "%q %q %q %q\n", s.Key.Scope, s.Key.Object, s.Key.Field, s.Value)
+		line = line[:0]
+		for _, part := range [...]string{s.Key.Scope, s.Key.Object, s.Key.Field, s.Value} {
+			line = append(strconv.AppendQuote(line, part), ' ')
+		}
+		line[len(line)-1] = '\n'
+		h.Write(line) // never fails
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -392,11 +392,15 @@ func (d *Device) PolicyOf(p *Port) *Policy { return &d.Policies[p.Policy] }
 
 // Port finds a port by the model's name, or else by the device's name; nil when there is none.
 func (d *Device) Port(name string) *Port {
-	if i := slices.IndexFunc(d.Ports, func(p Port) bool { return p.Name == name }); i >= 0 {
-		return &d.Ports[i]
+	for i := range d.Ports { // a Port is large: not by value
+		if d.Ports[i].Name == name {
+			return &d.Ports[i]
+		}
 	}
-	if i := slices.IndexFunc(d.Ports, func(p Port) bool { return p.Iface == name && name != "" }); i >= 0 {
-		return &d.Ports[i]
+	for i := range d.Ports {
+		if d.Ports[i].Iface == name && name != "" {
+			return &d.Ports[i]
+		}
 	}
 	return nil
 }
@@ -418,8 +422,10 @@ func (d Device) Bind(aliases map[string]string) Device {
 
 // Device finds a device by name; nil when there is none. It is linear: loops over many names build a map.
 func (n *Net) Device(name string) *Device {
-	if i := slices.IndexFunc(n.Devices, func(d Device) bool { return d.Name == name }); i >= 0 {
-		return &n.Devices[i]
+	for i := range n.Devices { // a Device is large: not by value
+		if n.Devices[i].Name == name {
+			return &n.Devices[i]
+		}
 	}
 	return nil
 }
