@@ -1,7 +1,7 @@
 # Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
-.PHONY: build test race lint fuzz full
+.PHONY: build test race lint fuzz bench full
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
@@ -23,6 +23,10 @@ bin/gofumpt: tools/go.mod
 
 fuzz:
 	tools/fuzz.sh
+
+# What must be fast, against programs that do the least of the same: writes the table of docs/evidence/speed.md.
+bench:
+	FABRICCTL_SPEED=$(CURDIR)/docs/evidence/speed.md $(GO) test -count 1 -timeout 30m -run '^TestSpeed$$' ./cmd/fabricctl
 
 # The long matrices: ten minutes of each fuzz target, and every kill point.
 full: test race

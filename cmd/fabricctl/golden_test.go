@@ -168,7 +168,7 @@ devices:
 `, host, port)
 }
 
-func (b *bench) write(t *testing.T, name, text string) string {
+func (b *bench) write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(b.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -44,7 +44,7 @@ type bench struct {
 }
 
 // newBench starts a lab for a model, given as text, with layers of the examples on top.
-func newBench(t *testing.T, model string, examples ...string) *bench {
+func newBench(t testing.TB, model string, examples ...string) *bench {
 	t.Helper()
 	b := &bench{dir: t.TempDir()}
 	path := filepath.Join(b.dir, "fabric.yaml")
@@ -110,7 +110,7 @@ type result struct {
 func (r result) String() string { return fmt.Sprintf("exit %d\n%s%s", r.code, r.out, r.err) }
 
 // call runs a verb in the process.
-func (b *bench) call(t *testing.T, verb ...string) result {
+func (b *bench) call(t testing.TB, verb ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	sys := quiet()
@@ -120,7 +120,7 @@ func (b *bench) call(t *testing.T, verb ...string) result {
 }
 
 // must is call with the exit code that it wants.
-func (b *bench) must(t *testing.T, code int, verb ...string) result {
+func (b *bench) must(t testing.TB, code int, verb ...string) result {
 	t.Helper()
 	r := b.call(t, verb...)
 	if r.code != code {

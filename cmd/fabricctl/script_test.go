@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fabricctl": main})
+	testscript.Main(m, map[string]func(){"fabricctl": main, "speed": speedChild})
 }
 
 // TestScript plays one story per file of testdata/script, with the real program.
