@@ -39,67 +39,125 @@ func sonicColours() []string { return []string{"green", "yellow", "red"} }
 // sonicOwns: per modelled port the fields of the areas with mode Own, for the priorities that the model names; every
 // field of objects with a name of this fabric; of adopted objects, the fields and entries that Render gives them.
 func sonicOwns(d intent.Device, f Facts) func(Key) bool {
-	own := map[Key]bool{}
-	add := func(table, row string, fields ...string) {
-		own[Key{table, row, ""}] = true
-		for _, field := range fields {
-			own[Key{table, row, field}] = true
-		}
-	}
+	ports := make(map[string]sonicOwned, len(d.Ports))
 	var areas intent.Areas
 	for i := range d.Ports {
 		if p := &d.Ports[i]; sonicModelled(p) {
 			areas |= p.Manage.Owned()
-			sonicOwnPort(add, &d, p)
+			ports[p.Iface] = ports[p.Iface].and(sonicOwnedBy(&d, p))
 		}
 	}
-	own[sonicPoll] = areas.Has(intent.AreaWatchdog) // not the row: the updater never lets it go
+	adopted := map[Key]bool{}
 	for object, live := range f.Names {
-		add(object.Scope, live, sonicFields(&d, object.Scope)...)
+		adopted[Key{object.Scope, live, ""}] = true
+		for _, field := range sonicFields(&d, object.Scope) {
+			adopted[Key{object.Scope, live, field}] = true
+		}
 	}
 	return func(k Key) bool {
 		area, shared := sonicArea(k.Scope)
 		switch {
+		case k == sonicPoll:
+			return areas.Has(intent.AreaWatchdog) // not the row: the updater never lets it go
 		case !shared:
-			return own[k]
+			return sonicOwnsRow(&d, ports, k)
 		case !areas.Has(area):
 			return false
 		}
-		return own[k] || ownName(sonicNameLimit, sonicNameRune, d.Fabric, k.Object)
+		return adopted[k] || ownName(sonicNameLimit, sonicNameRune, d.Fabric, k.Object)
 	}
 }
 
-func sonicOwnPort(add func(table, row string, fields ...string), d *intent.Device, p *intent.Port) {
-	owned, named := p.Manage.Owned(), sonicNamed(d)
-	list := func(field string) []string {
-		fields := []string{field}
-		for _, n := range named {
-			fields = append(fields, field+"["+n+"]")
-		}
-		return fields
-	}
-	if owned.Has(intent.AreaMTU) {
-		add("PORT", p.Iface, "mtu")
-	}
-	if owned.Has(intent.AreaMaps) {
-		add("PORT_QOS_MAP", p.Iface, "dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_queue_map")
-	}
-	if owned.Has(intent.AreaPFC) {
-		add("PORT_QOS_MAP", p.Iface, list("pfc_enable")...)
-	}
-	if owned.Has(intent.AreaWatchdog) {
-		add("PORT_QOS_MAP", p.Iface, list("pfcwd_sw_enable")...)
-		add("PFC_WD", p.Iface, "action", "detection_time", "restoration_time")
-	}
+// sonicOwned is what the model owns of a port's rows.
+type sonicOwned struct {
+	areas      intent.Areas
+	sched, ecn uint64 // queues of named classes whose scheduler and WRED profile it owns, as bits
+}
+
+// and is what two ports own that the model gives one interface.
+func (o sonicOwned) and(p sonicOwned) sonicOwned {
+	return sonicOwned{o.areas | p.areas, o.sched | p.sched, o.ecn | p.ecn}
+}
+
+func sonicOwnedBy(d *intent.Device, p *intent.Port) sonicOwned {
+	o := sonicOwned{areas: p.Manage.Owned()}
 	for tc, class := range d.Classes {
-		row := p.Iface + "|" + strconv.Itoa(sonicQueueOf(d.PolicyOf(p), tc))
-		if class != "" && owned.Has(intent.AreaScheduler) {
-			add("QUEUE", row, "scheduler")
+		if class == "" {
+			continue
 		}
-		if class != "" && owned.Has(intent.AreaECN) {
-			add("QUEUE", row, "wred_profile")
+		queue := uint64(1) << sonicQueueOf(d.PolicyOf(p), tc)
+		if o.areas.Has(intent.AreaScheduler) {
+			o.sched |= queue
+		}
+		if o.areas.Has(intent.AreaECN) {
+			o.ecn |= queue
 		}
 	}
+	return o
+}
+
+// sonicOwnsRow reports whether a key of a port's own rows is owned. A row as such is, when any of its fields is.
+func sonicOwnsRow(d *intent.Device, ports map[string]sonicOwned, k Key) bool {
+	switch k.Scope {
+	case "PORT", "PORT_QOS_MAP", "PFC_WD":
+		areas := ports[k.Object].areas
+		if k.Field == "" {
+			return areas&sonicRowAreas(k.Scope) != 0
+		}
+		a, ok := sonicFieldArea(d, k)
+		return ok && areas.Has(a)
+	case "QUEUE":
+		port, queue, _ := strings.Cut(k.Object, "|")
+		n, err := strconv.ParseUint(queue, 10, 6)
+		if err != nil || queue != strconv.Itoa(int(n)) {
+			return false
+		}
+		o := ports[port]
+		switch k.Field {
+		case "scheduler":
+			return o.sched>>n&1 == 1
+		case "wred_profile":
+			return o.ecn>>n&1 == 1
+		case "":
+			return (o.sched|o.ecn)>>n&1 == 1
+		}
+	}
+	return false
+}
+
+// sonicRowAreas is the areas that have fields in a port's row of a table.
+func sonicRowAreas(table string) intent.Areas {
+	switch table {
+	case "PORT":
+		return intent.AreaSet(intent.AreaMTU)
+	case "PORT_QOS_MAP":
+		return intent.AreaSet(intent.AreaMaps, intent.AreaPFC, intent.AreaWatchdog)
+	}
+	return intent.AreaSet(intent.AreaWatchdog)
+}
+
+// sonicFieldArea is the area of a field of such a row; of lists, that of the items of named classes.
+func sonicFieldArea(d *intent.Device, k Key) (intent.Area, bool) {
+	field, item, isItem := sonicItem(k)
+	if isItem && (len(item) != 1 || item[0] < '0' || item[0] > '7' || d.Classes[item[0]-'0'] == "") {
+		return 0, false
+	}
+	switch k.Scope {
+	case "PORT":
+		return intent.AreaMTU, field == "mtu"
+	case "PORT_QOS_MAP":
+		switch field {
+		case "dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_queue_map":
+			return intent.AreaMaps, true
+		case "pfc_enable":
+			return intent.AreaPFC, true
+		case "pfcwd_sw_enable":
+			return intent.AreaWatchdog, true
+		}
+	case "PFC_WD":
+		return intent.AreaWatchdog, field == "action" || field == "detection_time" || field == "restoration_time"
+	}
+	return 0, false
 }
 
 // sonicNamed is the priorities that the device's model names, as text.

@@ -59,14 +59,13 @@ type sonicPut struct {
 	from   *model.Origin
 	port   *intent.Port
 	suffix string // of the row after the port's name, "|3" for a queue
-	order  int32  // in which it was wished
 	own    bool   // the row is the port's own, not a shared object
 }
 
 // put sets one field of a shared object for p.
 func (b *sonicBuilder) put(p *intent.Port, table, row, field, value string, origin intent.Field) {
 	b.puts = append(b.puts, sonicPut{
-		key: Key{table, row, field}, value: value, from: b.d.Origins.Get(p.Site, origin), port: p, order: int32(len(b.puts)),
+		key: Key{table, row, field}, value: value, from: b.d.Origins.Get(p.Site, origin), port: p,
 	})
 }
 
@@ -87,7 +86,7 @@ func (b *sonicBuilder) like(same span, p *intent.Port) {
 		if x.suffix != suffix {
 			row, suffix = p.Iface+x.suffix, x.suffix
 		}
-		x.key.Object, x.port, x.order = row, p, int32(len(b.puts))
+		x.key.Object, x.port = row, p
 		b.puts = append(b.puts, x)
 	}
 }
@@ -95,25 +94,28 @@ func (b *sonicBuilder) like(same span, p *intent.Port) {
 // config is what was put, sorted, with the first of several wishes for a key. A different one is a finding, once per
 // object.
 func (b *sonicBuilder) config() Config {
-	slices.SortFunc(b.puts, func(x, y sonicPut) int {
-		if c := x.key.Compare(y.key); c != 0 {
+	order := make([]int32, len(b.puts)) // what is put is large, and stays where it is
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		if c := b.puts[i].key.Compare(b.puts[j].key); c != 0 {
 			return c
 		}
-		return int(x.order - y.order)
+		return int(i - j)
 	})
 	config := make(Config, 0, len(b.puts))
 	clash := map[Key]bool{}
-	first := 0
-	for i, x := range b.puts {
-		if old := &b.puts[first]; i > 0 && x.key == old.key {
-			if o := x.key.Whole(); x.value != old.value && !clash[o] {
-				clash[o] = true
-				b.twoValues(old, &x)
-			}
-			continue
+	var first *sonicPut
+	for _, i := range order {
+		x := &b.puts[i]
+		if first == nil || x.key != first.key {
+			first = x
+			config = append(config, Setting{Key: x.key, Value: x.value, From: x.from})
+		} else if o := x.key.Whole(); x.value != first.value && !clash[o] {
+			clash[o] = true
+			b.twoValues(first, x)
 		}
-		first = i
-		config = append(config, Setting{Key: x.key, Value: x.value, From: x.from})
 	}
 	return config
 }

@@ -14,12 +14,11 @@ import (
 // sonicRisk: the updater takes a port down and up again when a row of QUEUE or PORT_QOS_MAP changes on a port that is
 // administratively up, and it refuses some changes outright. Edits of profiles and maps in place are hitless.
 func sonicRisk(live Config, cs []Change, f Facts) []Risk {
-	db, after := SonicRows(live), SonicRows(Apply(live, cs))
-	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}, ranges: sonicRanges(db)}
-	voq := db["DEVICE_METADATA"]["localhost"]["switch_type"] == "voq"
+	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}, ranges: sonicRanges(live)}
+	voq := live.Get("DEVICE_METADATA", "localhost", "switch_type") == "voq"
 	for _, c := range cs {
 		port, _, _ := strings.Cut(c.Key.Object, "|")
-		if (c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP") && db["PORT"][port]["admin_status"] == "up" {
+		if (c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP") && live.Get("PORT", port, "admin_status") == "up" {
 			r.ports[port] = true
 		}
 		if ok, why := sonicPermits(c, f); !ok {
@@ -32,7 +31,7 @@ func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 			r.overlap(c.Key)
 		}
 	}
-	r.dangling(cs, after)
+	r.dangling(live, cs)
 	return r.list()
 }
 
@@ -49,10 +48,19 @@ type sonicRisks struct {
 }
 
 // sonicRanges is the ranges of queues that each port has in one row.
-func sonicRanges(db SonicDB) map[string][][2]int {
+func sonicRanges(live Config) map[string][][2]int {
 	ranges := map[string][][2]int{}
-	for row := range db["QUEUE"] {
-		if port, lo, hi, ok := sonicQueueRow(row); ok && lo != hi {
+	from, _ := live.place(Key{Scope: "QUEUE"})
+	last := ""
+	for _, s := range live[from:] {
+		if s.Key.Scope != "QUEUE" {
+			break
+		}
+		if s.Key.Object == last {
+			continue
+		}
+		last = s.Key.Object
+		if port, lo, hi, ok := sonicQueueRow(last); ok && lo != hi {
 			ranges[port] = append(ranges[port], [2]int{lo, hi})
 		}
 	}
@@ -83,7 +91,11 @@ func (r *sonicRisks) overlap(k Key) {
 }
 
 // dangling refuses to remove what something else still names.
-func (r *sonicRisks) dangling(cs []Change, after SonicDB) {
+func (r *sonicRisks) dangling(live Config, cs []Change) {
+	if !slices.ContainsFunc(cs, func(c Change) bool { return c.After == nil }) {
+		return
+	}
+	after := SonicRows(Apply(live, cs))
 	gone := map[Key]Key{} // object to the change that ends it
 	for _, c := range cs {
 		if _, left := after[c.Key.Scope][c.Key.Object]; c.After == nil && !left {

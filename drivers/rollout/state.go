@@ -19,7 +19,7 @@ type judge struct {
 	d     *render.Dialect
 	f     render.Facts
 	own   func(render.Key) bool
-	want  render.Config // owned, as rendered; only to name what moved
+	dev   intent.Device // what the model asks for, to name what moved
 	steps []Step
 }
 
@@ -32,8 +32,7 @@ func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step
 		}
 	}
 	own := func(k render.Key) bool { return planned[k] || byKey(k) }
-	want, _ := d.Render(dev, f)
-	return judge{d: d, f: f, own: own, want: want.Filter(own), steps: steps}
+	return judge{d: d, f: f, own: own, dev: dev, steps: steps}
 }
 
 // fingerprint is a digest of owned settings. A setting that says what its absence says does not count, so that a device
@@ -48,12 +47,24 @@ func (j *judge) fingerprint(owned render.Config) string {
 		}
 		line = line[:0]
 		for _, part := range [...]string{s.Key.Scope, s.Key.Object, s.Key.Field, s.Value} {
-			line = append(strconv.AppendQuote(line, part), ' ')
+			line = append(appendQuoted(line, part), ' ')
 		}
 		line[len(line)-1] = '\n'
 		h.Write(line) // never fails
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// appendQuoted is strconv.AppendQuote, quick where the text is plain, as nearly all of it is.
+func appendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return strconv.AppendQuote(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // canon is the owned part of live, with each value that the dialect calls the same as one of the steps' values
@@ -198,7 +209,8 @@ func (j *judge) strangers(live render.Config) []render.Change {
 
 // moved names, in one line, what live holds that is not as after n steps.
 func (j *judge) moved(live render.Config, n int) string {
-	expect := slices.Clone(j.want)
+	expect, _ := j.d.Render(j.dev, j.f)
+	expect = expect.Filter(j.own)
 	for _, s := range slices.Backward(j.steps[n:]) {
 		expect = render.Apply(expect, s.Undo)
 	}
