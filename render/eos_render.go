@@ -212,7 +212,7 @@ func (b *eosBuilder) shared() {
 		areas := slices.DeleteFunc(slices.Clone(eosBundle), said.Has)
 		b.agree("for all ports that bind "+profile, areas, func(p intent.Port) bool {
 			of, _ := eosProfile(b.d, b.f, p.Site)
-			return of == profile && p.State == intent.Active && p.Iface != ""
+			return of == profile && p.State == intent.Active && p.Iface != "" && p.Role != "unused"
 		})
 	}
 }
