@@ -32,6 +32,7 @@ var eos = Dialect{
 	Text:    eosText,
 	Parse:   eosParse,
 	Lift:    eosLift,
+	Ports:   eosPorts,
 	Refs:    eosRefs,
 	Windows: []Window{{Lo: "minimum-threshold", Hi: "maximum-threshold"}},
 	Phase:   func(Change) int { return 0 },

@@ -278,6 +278,8 @@ type Dialect struct {
 	Parse func(running []byte) (Config, diag.List)
 	// Lift is the behaviour that c gives each interface, by interface name. What it cannot understand is a finding.
 	Lift func(c Config, f Facts) (map[string]intent.Policy, diag.List)
+	// Ports are the front-panel ports that c shows and a model can bind; nil where every interface that Lift names is one.
+	Ports func(c Config) map[string]Port
 	// Refs is what a setting points at, as Keys with Field "": creations follow them, removals go before them.
 	Refs func(k Key, value string) []Key
 	// Windows are the pairs that must not invert on the way.

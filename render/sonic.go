@@ -28,6 +28,7 @@ var sonic = Dialect{
 	Text:   sonicText,
 	Parse:  sonicParse,
 	Lift:   sonicLift,
+	Ports:  sonicPorts,
 	Refs:   sonicRefs,
 	Windows: []Window{
 		{"WRED_PROFILE", "green_min_threshold", "green_max_threshold"},
