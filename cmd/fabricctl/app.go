@@ -145,7 +145,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	f.StringVar(&a.stateDir, "state-dir", "", "runs, leases and journals (default $XDG_STATE_HOME/fabricctl); one user's, shared by all operators who work as that user")
 
 	for _, c := range []*cobra.Command{
-		a.newInit(), a.newValidate(),
+		a.newInit(), a.newImport(), a.newValidate(),
 		a.newSchema(),
 		a.newRules(), a.newProfiles(), a.newExplain(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
 		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),

@@ -66,7 +66,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if a.readOnly {
 		return fail(exitRefused, "leave --read-only away to write", "apply: %w", drivers.ErrReadOnly)
 	}
-	m, err := a.mustLoad()
+	m, err := a.mustLoad(o.settled()...)
 	if err != nil {
 		return err
 	}

@@ -97,13 +97,14 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 }
 
 // mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.
-func (a *app) mustLoad() (loaded, error) {
+// Warnings of settled rules are not repeated: the flags of the call answer them.
+func (a *app) mustLoad(settled ...string) (loaded, error) {
 	m, err := a.load(a.fabric)
 	if err != nil {
 		return m, err
 	}
 	shown := slices.DeleteFunc(slices.Clone(m.findings), func(f diag.Finding) bool {
-		return f.Severity == diag.Info || f.Ack != "" && !m.findings.HasErrors()
+		return f.Severity == diag.Info || f.Ack != "" && !m.findings.HasErrors() || f.Severity == diag.Warning && slices.Contains(settled, f.Rule)
 	})
 	printFindings(a.sys.err, shown)
 	if m.findings.HasErrors() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 type planFlags struct {
@@ -35,6 +36,14 @@ func (o *planFlags) register(c *cobra.Command) {
 	c.Flags().StringSliceVar(&o.devices, "device", nil, "only these devices; the plan is then a partial one")
 	c.Flags().BoolVar(&o.adopt, "adopt", false, "let live objects that only modelled ports use stand for ours (give it each time, or set manage.adopt)")
 	c.Flags().BoolVar(&o.details, "details", false, "list every setting, not only what changes in behaviour")
+}
+
+// settled are the rules whose warnings the flags answer.
+func (o *planFlags) settled() []string {
+	if o.adopt {
+		return []string{render.NeedsAdoption}
+	}
+	return nil
 }
 
 func (a *app) newPlan() *cobra.Command {
@@ -173,7 +182,7 @@ func (a *app) show(p *rollout.Plan, v planView) error {
 
 // plan loads the model and plans it against the devices.
 func (a *app) plan(ctx context.Context, o planFlags) (*rollout.Plan, error) {
-	m, err := a.mustLoad()
+	m, err := a.mustLoad(o.settled()...)
 	if err != nil {
 		return nil, err
 	}
@@ -232,10 +241,10 @@ func part(net *intent.Net, only []string) (*intent.Net, error) {
 	return some, nil
 }
 
-// allLab reports whether every device of net is an emulated one.
+// allLab reports whether every device of net that is contacted is an emulated one.
 func allLab(m loaded, net *intent.Net) bool {
 	for _, d := range net.Devices {
-		if !m.emulated(d.Name) {
+		if d.State != intent.Planned && d.State != intent.Absent && !m.emulated(d.Name) {
 			return false
 		}
 	}

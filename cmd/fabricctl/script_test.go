@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"waitfile": waitFile,
 			"exits":    exits,
+			"edit":     edit,
 		},
 	})
 }
@@ -77,5 +79,35 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// edit changes text as somebody with an editor would: edit 'FILES' OLD NEW replaces every OLD; with words after NEW, only
+// the first OLD that follows them, each found after the one before it.
+func edit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: edit FILES OLD NEW [AFTER...]")
+	}
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) == 0 {
+		ts.Fatalf("no file is called %s", args[0])
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		ts.Check(err)
+		at, n := 0, -1
+		for _, word := range args[3:] {
+			i := strings.Index(string(b[at:]), word)
+			if i < 0 {
+				ts.Fatalf("%s has no %q where it is looked for", file, word)
+			}
+			at, n = at+i, 1
+		}
+		head, tail := string(b[:at]), string(b[at:])
+		if !strings.Contains(tail, args[1]) {
+			ts.Fatalf("%s has no %q", file, args[1])
+		}
+		ts.Check(os.WriteFile(file, []byte(head+strings.Replace(tail, args[1], args[2], n)), 0o600))
 	}
 }

@@ -46,6 +46,7 @@ func TestNoSecret(t *testing.T) {
 	play("schema", "--check")
 	play("explain", "leaf1")
 	play("render")
+	play("import", "--force", "--out", filepath.Join(b.dir, "imported"))
 	play("plan", "--details", "--out", planFile)
 	play("plan", "show", planFile)
 	play("apply", planFile, "--allow-disruptive")

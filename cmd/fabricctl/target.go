@@ -111,19 +111,23 @@ func (a *app) targets(o loginFlags, args []string) (targets, error) {
 	if ts.model, err = a.loadAny(); err != nil {
 		return ts, err
 	}
-	seen := map[string]bool{}
+	err = ts.add(args)
+	return ts, err
+}
+
+// add finds the devices that args name.
+func (ts *targets) add(args []string) error {
 	for _, arg := range args {
 		t, err := ts.find(arg)
 		if err != nil {
-			return ts, err
+			return err
 		}
-		if seen[t.Name] {
-			return ts, usage("%s is named twice", t.Name)
+		if slices.ContainsFunc(ts.list, func(o target) bool { return o.Name == t.Name }) {
+			return usage("%s is named twice", t.Name)
 		}
-		seen[t.Name] = true
 		ts.list = append(ts.list, t)
 	}
-	return ts, nil
+	return nil
 }
 
 // loadAny is mustLoad for layers that need not hold a Fabric, and may be none.

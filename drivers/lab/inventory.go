@@ -31,7 +31,7 @@ func inventory(es []entry) string {
 		"apiVersion: fabricctl/v1\nkind: Inventory\ndevices:\n")
 	for _, e := range es {
 		host, port, _ := net.SplitHostPort(e.addr)
-		fmt.Fprintf(&b, "  %s:\n    address: %s\n    lab: true\n", e.dev.Name, host)
+		fmt.Fprintf(&b, "  %s:\n    address: %s\n    platform: %s\n    lab: true\n", e.dev.Name, host, e.dev.Platform)
 		if e.serial != "" {
 			fmt.Fprintf(&b, "    serial: %q\n", e.serial)
 		}

@@ -32,7 +32,7 @@ func (e *Engine) Check(p *Plan, net *intent.Net, lab func(device string) bool) e
 			break
 		}
 		d.Verified = want.Profile.Verified
-		p.Lab = p.Lab && lab(d.Name)
+		p.Lab = p.Lab && (d.Mode == Skipped || lab(d.Name))
 		if err = e.agrees(d, *want, p.Adopt); err != nil {
 			err = fmt.Errorf("%s: %w", d.Name, err)
 		}

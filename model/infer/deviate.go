@@ -2,7 +2,6 @@ package infer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -12,18 +11,32 @@ import (
 // noPos is for findings that are about no line.
 var noPos diag.Pos
 
-// deviation is one value that some ports of a device have otherwise than the model says.
+// deviation is one value that some ports have otherwise than the model says.
 type deviation struct {
-	device string
 	intent.Difference
+	host bool
+	pos  diag.Pos // the line that asks
 }
 
-// deviations is what the ports of live do otherwise than want asks, one finding per device and value, at the line that
-// asks. It is what no override can express; how many ports agree with the model tells whose word it is.
-func deviations(live, want *intent.Net) diag.List {
-	ports := map[deviation][]string{}
-	pos := map[deviation]diag.Pos{}
-	agree := map[intent.Field]int{} // ports that have the value which the model asks for
+// has is a value that a port has as the model says.
+type has struct {
+	host  bool
+	field intent.Field
+	text  string
+}
+
+// where is what a deviation touches.
+type where struct {
+	devices []string
+	ports   map[string][]string // interfaces by device
+}
+
+// deviations is what the ports of live do otherwise than want asks, one finding per value, at the line that asks. It is
+// what no override can express, or what would break a rule (broken, by device); how many ports agree with the model
+// tells whose word it is.
+func deviations(live, want *intent.Net, broken map[string]string) diag.List {
+	at := map[deviation]*where{}
+	agree := map[has]int{}
 	var order []deviation
 	for i := range live.Devices {
 		is := &live.Devices[i]
@@ -40,37 +53,65 @@ func deviations(live, want *intent.Net) diag.List {
 			lives, wanted := *is.PolicyOf(p), *asked.PolicyOf(q)
 			differs := map[intent.Field]bool{}
 			for _, x := range intent.Differences(&lives, &wanted) {
-				k := deviation{is.Name, x}
-				if ports[k] == nil {
+				k := deviation{x, is.Host, asked.Origins.Get(q.Site, x.Field).At()}
+				if at[k] == nil {
+					at[k] = &where{ports: map[string][]string{}}
 					order = append(order, k)
-					pos[k] = asked.Origins.Get(q.Site, x.Field).At()
 				}
-				ports[k] = append(ports[k], p.Iface)
+				at[k].add(is.Name, p.Iface)
 				differs[x.Field] = true
 			}
 			for _, v := range intent.Values(&wanted) {
 				if !differs[v.Field] {
-					agree[v.Field]++
+					agree[has{is.Host, v.Field, v.Text}]++
 				}
 			}
 		}
 	}
 	var l diag.List
 	for _, k := range order {
-		names := ports[k]
-		slices.SortFunc(names, intent.CompareNames)
-		f := diag.Finding{
-			Rule: "differs", Severity: diag.Warning, Pos: pos[k], At: k.device + ":" + names[0],
-			Msg:  fmt.Sprintf("%s: %s is %s on %s, and the model says %s", k.device, k.Label, k.Before, some(names), k.After),
-			Hint: "an override cannot say it: change the device, or the model if it is the others that are wrong",
-		}
-		if k.Before == "not known" {
-			f.Severity, f.Hint = diag.Info, ""
-		}
-		if n := agree[k.Field]; n > 0 && !strings.HasPrefix(string(k.Field), "dscp.") {
-			f.Msg += fmt.Sprintf(", as %s", count(n, "other port has it", "other ports have it"))
-		}
-		l.Add(f)
+		l.Add(k.finding(at[k], agree, broken))
 	}
 	return l
+}
+
+func (w *where) add(device, iface string) {
+	if w.ports[device] == nil {
+		w.devices = append(w.devices, device)
+	}
+	w.ports[device] = append(w.ports[device], iface)
+}
+
+func (w *where) String() string {
+	var names []string
+	for _, d := range w.devices {
+		if ps := w.ports[d]; len(ps) > 1 {
+			d += fmt.Sprintf(" (%d ports)", len(ps))
+		} else {
+			d += ":" + ps[0]
+		}
+		names = append(names, d)
+	}
+	return some(names)
+}
+
+func (k deviation) finding(w *where, agree map[has]int, broken map[string]string) diag.Finding {
+	first := w.devices[0]
+	f := diag.Finding{
+		Rule: "differs", Severity: diag.Warning, Pos: k.pos, At: first + ":" + w.ports[first][0],
+		Msg:  fmt.Sprintf("%s is %s on %s, and the model says %s", k.Label, k.Before, w, k.After),
+		Hint: "an override cannot say it: change the devices, or the model if it is the others that are wrong",
+	}
+	if n := agree[has{k.host, k.Field, k.After}]; n > 0 && !strings.HasPrefix(string(k.Field), "dscp.") {
+		f.Msg += fmt.Sprintf(", as %s", count(n, "other port has it", "other ports have it"))
+	}
+	for _, d := range w.devices {
+		if rule := broken[d]; rule != "" {
+			f.Hint = fmt.Sprintf("change the device; an override that says so would break the rule %s", rule)
+		}
+	}
+	if k.Before == "not known" {
+		f.Severity, f.Hint = diag.Info, ""
+	}
+	return f
 }

@@ -27,7 +27,9 @@ type draft struct {
 	mtuSeen bool // some switch port told its MTU
 	nicSeen bool // some host did
 
-	found *diag.List
+	undo   map[int]func(rule string) // by line of the text: takes an override of a device or port back
+	broken map[string]string         // by device: the rule that an override would break
+	found  *diag.List
 }
 
 // vote is one port that has a say in what the model is.
@@ -51,7 +53,7 @@ type class struct {
 }
 
 func draftOf(n *intent.Net, found *diag.List) *draft {
-	d := &draft{net: n, found: found}
+	d := &draft{net: n, found: found, broken: map[string]string{}}
 	for i := range n.Devices {
 		dev := &n.Devices[i]
 		if !slices.Contains(d.roles, dev.Role) {

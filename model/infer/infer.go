@@ -28,27 +28,69 @@ type Model struct {
 	Exceptions int           // overrides of single devices and ports
 }
 
-// Infer writes the model of n, whose devices have roles, links and the policies that were read. name is the fabric's,
-// and file what Text will be called, for positions. Devices that nobody read have policies that know nothing: they
-// become planned ones.
+// Options say how a model is inferred.
+type Options struct {
+	Name string // metadata.name of the fabric
+	File string // what Text will be called, for positions
+	// Judge says what is wrong with a model; nil = nothing. An override of a single device or port that is an error to it
+	// is left out: what breaks the agreement is not written as if it were meant, but is a finding.
+	Judge func(*intent.Net, *model.Fabric) diag.List
+}
+
+// Infer writes the model of n, whose devices have roles, links and the policies that were read. Devices that nobody
+// read have policies that know nothing: they become planned ones.
 //
 // The findings say what is a guess, what the ports do otherwise than the document says, and what is wrong with the
 // document itself; with errors among them a plan of it is refused.
-func Infer(n *intent.Net, name, file string) (Model, diag.List) {
+func Infer(n *intent.Net, o Options) (Model, diag.List) {
 	var found diag.List
 	d := draftOf(n, &found)
 	d.levels()
-	m := Model{Text: d.text(name), Roles: d.roles, Exceptions: d.exceptions()}
-	f, l := model.Load(single{file, []byte(m.Text)}, file)
-	found.Add(l...)
+	for {
+		m, l := d.model(o)
+		if m.Net == nil || o.Judge == nil || !d.leaveOut(o.Judge(m.Net, m.Fabric)) {
+			if m.Net != nil {
+				l.Add(deviations(n, m.Net, d.broken)...)
+			}
+			return m, append(found, l...).Sort()
+		}
+	}
+}
+
+// model writes the draft, and loads and resolves what it wrote.
+func (d *draft) model(o Options) (Model, diag.List) {
+	text, said := d.text(o.Name)
+	m := Model{Text: text, Roles: d.roles, Exceptions: d.exceptions()}
+	f, l := model.Load(single{o.File, []byte(m.Text)}, o.File)
 	m.Fabric, m.Classes = f, len(f.Classes)
 	if !l.HasErrors() {
 		net, more := intent.Resolve(f)
-		found.Add(more...)
+		l.Add(more...)
 		m.Net = net
-		found.Add(deviations(n, net)...)
 	}
-	return m, found.Sort()
+	return m, append(said, l...)
+}
+
+// leaveOut takes back the overrides of devices and ports at which errors point; false when there is none.
+func (d *draft) leaveOut(l diag.List) bool {
+	any := false
+	for _, f := range l {
+		if f.Severity != diag.Error {
+			continue
+		}
+		at := []diag.Pos{f.Pos}
+		for _, r := range f.Related {
+			at = append(at, r.Pos)
+		}
+		for _, pos := range at {
+			if undo := d.undo[pos.Line]; undo != nil {
+				delete(d.undo, pos.Line)
+				undo(f.Rule)
+				any = true
+			}
+		}
+	}
+	return any
 }
 
 // roleOrder sorts roles from the top of a fabric down; others follow by name.

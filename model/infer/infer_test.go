@@ -41,7 +41,7 @@ func mustInfer(t interface {
 }, n *intent.Net,
 ) (infer.Model, diag.List) {
 	t.Helper()
-	m, l := infer.Infer(n, "live", "fabric.yaml")
+	m, l := infer.Infer(n, infer.Options{Name: "live", File: "fabric.yaml"})
 	if l.HasErrors() || m.Net == nil {
 		t.Fatalf("%v\n%s", l, m.Text)
 	}

@@ -2,6 +2,7 @@ package infer_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/infer"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
 )
 
 // hundred is a fabric of a hundred leaves: leaf7 has a kmin of its own, leaf50 a port with another MTU, and leaf99
@@ -90,7 +92,7 @@ overrides:
 			says = append(says, f.Msg)
 		}
 	}
-	if d := cmp.Diff([]string{"leaf3: priority 3 pfc is none on Ethernet0, and the model says on, as 199 other ports have it"}, says); d != "" {
+	if d := cmp.Diff([]string{"priority 3 pfc is none on leaf3:Ethernet0, and the model says on, as 199 other ports have it"}, says); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -228,9 +230,26 @@ func FuzzWire(f *testing.F) {
 			box("spine1", 2),
 		}
 		n, _ := infer.Wire(boxes, nil)
-		m, l := infer.Infer(n, "live", "fabric.yaml")
+		m, l := infer.Infer(n, infer.Options{Name: "live", File: "fabric.yaml"})
 		if l.HasErrors() {
 			t.Errorf("%v\n%s", l, m.Text)
 		}
 	})
+}
+
+// TestJudge: an exception that breaks a rule is not written as if it were meant.
+func TestJudge(t *testing.T) {
+	n := resolved(t, hundred)
+	m, found := infer.Infer(n, infer.Options{Name: "live", File: "fabric.yaml", Judge: lint.Check})
+	if m.Exceptions != 2 || strings.Contains(m.Text, "1500B") {
+		t.Errorf("%d exceptions\n%s", m.Exceptions, m.Text[strings.Index(m.Text, "overrides:"):])
+	}
+	want := "fabric.yaml:1809:15: warning: differs: mtu is 1500B on leaf50:Ethernet8, and the model says 9216B, as 199 other ports have it\n" +
+		"    hint: change the device; an override that says so would break the rule mtu-path"
+	if i := slices.IndexFunc(found, func(f diag.Finding) bool { return f.Rule == "differs" }); i < 0 || found[i].String() != want {
+		t.Error(found)
+	}
+	if l := lint.Check(m.Net, m.Fabric); l.HasErrors() {
+		t.Error(l)
+	}
 }

@@ -8,25 +8,32 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // writer writes YAML by lines.
-type writer struct{ strings.Builder }
+type writer struct {
+	strings.Builder
+	said diag.List
+	n    int // lines written
+}
 
 func (w *writer) line(indent int, format string, a ...any) {
 	w.WriteString(strings.Repeat("  ", indent))
 	fmt.Fprintf(w, format, a...)
 	w.WriteByte('\n')
+	w.n += 1 + strings.Count(format, "\n")
 }
 
 // text is the Fabric document, with a Profile document before it for each platform that fabricctl does not know.
-func (d *draft) text(name string) string {
+func (d *draft) text(name string) (string, diag.List) {
 	w := &writer{}
+	d.undo = map[int]func(string){}
 	w.line(0, "# What the devices did when fabricctl import read them. Nothing here is owned: plan compares, and writes nothing.")
 	d.writeProfiles(w)
-	w.line(0, "apiVersion: %s\nkind: Fabric\nmetadata: {name: %s}", model.APIVersion, scalar(name))
+	w.line(0, "apiVersion: %s\nkind: Fabric\nmetadata: {name: %s}", model.APIVersion, Scalar(name))
 	d.writeTopology(w)
 	d.writeMTU(w)
 	d.writeClasses(w)
@@ -46,7 +53,7 @@ func (d *draft) text(name string) string {
 	w.line(0, "# To let fabricctl write an area, own it, one at a time: {switches: {ecn: own}, hosts: observe}.")
 	w.line(0, "manage: {switches: observe, hosts: observe}")
 	d.writeOverrides(w)
-	return w.String()
+	return w.String(), w.said
 }
 
 func (d *draft) byPoint(dscp uint8) string {
@@ -65,11 +72,11 @@ func (d *draft) writeProfiles(w *writer) {
 	slices.Sort(unknown)
 	for _, p := range unknown {
 		w.line(0, "# fabricctl knows nothing of this hardware: fill in what the vendor says, or name a platform that it knows.")
-		w.line(0, "apiVersion: %s\nkind: Profile\nmetadata: {name: %s}", model.APIVersion, scalar(p))
+		w.line(0, "apiVersion: %s\nkind: Profile\nmetadata: {name: %s}", model.APIVersion, Scalar(p))
 		w.line(0, "platform: {source: what the device calls itself, confidence: low}\n---")
 	}
 	if len(unknown) > 0 {
-		d.found.Warningf("platform", noPos, "fill in the Profile in the document, or name the platform under devices.NAME.platform in the inventory",
+		w.said.Warningf("platform", noPos, "fill in the Profile in the document, or name the platform under devices.NAME.platform in the inventory",
 			"no profile is known for %s: limits of the hardware are not checked", strings.Join(unknown, ", "))
 	}
 }
@@ -81,17 +88,17 @@ func (d *draft) writeTopology(w *writer) {
 	slices.SortStableFunc(byRole, func(a, b intent.Device) int { return roleOrder(a.Role, b.Role) })
 	for i := range byRole {
 		dev := &byRole[i]
-		w.line(2, "- name: %s", scalar(dev.Name))
-		w.line(3, "role: %s", scalar(dev.Role))
-		w.line(3, "platform: %s", scalar(dev.Platform))
+		w.line(2, "- name: %s", Scalar(dev.Name))
+		w.line(3, "role: %s", Scalar(dev.Role))
+		w.line(3, "platform: %s", Scalar(dev.Platform))
 		if len(dev.Ports) == 0 {
 			continue
 		}
 		w.line(3, "ports:")
 		for _, p := range dev.Ports {
-			fields := "name: " + scalar(p.Name)
+			fields := "name: " + Scalar(p.Name)
 			if p.Iface != "" {
-				fields += ", iface: " + scalar(p.Iface)
+				fields += ", iface: " + Scalar(p.Iface)
 			}
 			fields += ", role: " + p.Role
 			if p.Speed > 0 {
@@ -122,8 +129,8 @@ func (d *draft) writeTopology(w *writer) {
 
 var plainRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
-// scalar is s as YAML takes it for text, in block and in flow mappings, as a key and as a value.
-func scalar(s string) string {
+// Scalar is s as YAML takes it for text, in block and in flow mappings, as a key and as a value.
+func Scalar(s string) string {
 	switch strings.ToLower(s) {
 	case "null", "true", "false", "yes", "no", "on", "off", "y", "n":
 		return `"` + s + `"`
@@ -169,7 +176,7 @@ func (d *draft) writeMTU(w *writer) {
 		if g == "host" {
 			what = "host was read"
 		}
-		d.found.Infof("mtu-guess", noPos, "write what it is to be", "no %s: mtu.%s is a guess", what, g)
+		w.said.Infof("mtu-guess", noPos, "write what it is to be", "no %s: mtu.%s is a guess", what, g)
 		note = "   # a guess where nothing was read: " + strings.Join(guesses, ", ")
 	}
 	w.line(0, "mtu: {%s}%s", strings.Join(fields, ", "), note)
@@ -284,21 +291,31 @@ func (d *draft) writeOverrides(w *writer) {
 		indent := 1
 		switch prev := order[max(i-1, 0)]; {
 		case p.device == "":
-			w.line(1, "%s:", scalar(p.role))
+			w.line(1, "%s:", Scalar(p.role))
 		case p.port == "":
 			if prev.device == "" {
 				w.line(2, "devices:")
 			}
-			w.line(3, "%s:", scalar(p.device))
+			w.line(3, "%s:", Scalar(p.device))
 			indent = 3
 		default:
 			if prev.port == "" {
 				w.line(4, "ports:")
 			}
-			w.line(5, "%s:", scalar(p.port))
+			w.line(5, "%s:", Scalar(p.port))
 			indent = 5
 		}
 		d.writeOverride(w, indent+1, p, planned[p.role+" "+p.device] && p.port == "")
+	}
+}
+
+// undoable has the next line's override of a device or port taken back when an error points at it.
+func undoable[V comparable](d *draft, w *writer, p place, m placement[V]) {
+	if _, ok := m[p]; ok && p.device != "" {
+		d.undo[w.n+1] = func(rule string) {
+			delete(m, p)
+			d.broken[p.device] = rule
+		}
 	}
 }
 
@@ -307,12 +324,15 @@ func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
 		w.line(indent, "state: planned   # heard over LLDP, not read")
 	}
 	if v, ok := d.mtu[p]; ok {
+		undoable(d, w, p, d.mtu)
 		w.line(indent, "mtu: {fabric: %s}", exact(v))
 	}
 	if v, ok := d.hostMTU[p]; ok {
+		undoable(d, w, p, d.hostMTU)
 		w.line(indent, "mtu: {host: %s}", exact(v))
 	}
 	var classes []string
+	var ramps []uint8 // of each line, the priority
 	for i := range d.classes {
 		c := &d.classes[i]
 		var fields []string
@@ -323,16 +343,19 @@ func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
 			fields = append(fields, fmt.Sprintf("bandwidth: %d%%", s[c.priority]))
 		}
 		if len(fields) > 0 {
+			ramps = append(ramps, c.priority)
 			classes = append(classes, fmt.Sprintf("- {name: %s, %s}", c.name, strings.Join(fields, ", ")))
 		}
 	}
 	if len(classes) > 0 {
 		w.line(indent, "classes:")
-		for _, c := range classes {
+		for i, c := range classes {
+			undoable(d, w, p, d.ecn[ramps[i]])
 			w.line(indent+1, "%s", c)
 		}
 	}
 	if dog, ok := d.dog[p]; ok {
+		undoable(d, w, p, d.dog)
 		w.line(indent, "pfc_watchdog: {%s}", dogFields(d.dog.inherited(p), dog))
 	}
 }

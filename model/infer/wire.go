@@ -68,7 +68,7 @@ func Wire(boxes []Box, roles []Role) (*intent.Net, diag.List) {
 		d := boxes[i].Device
 		d.Ports = slices.Clone(d.Ports)
 		w.devices = append(w.devices, d)
-		if boxes[i].NoLLDP != "" {
+		if boxes[i].NoLLDP != "" || d.Host { // hosts are heard, and not asked
 			w.deaf[d.Name] = true
 		}
 	}
@@ -77,6 +77,7 @@ func Wire(boxes []Box, roles []Role) (*intent.Net, diag.List) {
 		w.hear(i)
 	}
 	w.link()
+	w.trimHosts()
 	w.addHosts()
 	w.tiers()
 	w.portRoles()
@@ -285,6 +286,18 @@ func (w *wirer) join(a, b end) {
 func (w *wirer) device(name string) *intent.Device {
 	i := slices.IndexFunc(w.devices, func(d intent.Device) bool { return d.Name == name })
 	return &w.devices[i]
+}
+
+// trimHosts takes the interfaces of hosts away that no switch hears: their management, containers and loopbacks are not
+// the fabric's. A host that nobody hears keeps what it has.
+func (w *wirer) trimHosts() {
+	for i := range w.devices {
+		d := &w.devices[i]
+		alone := func(p intent.Port) bool { return p.Peer == "" }
+		if d.Host && slices.ContainsFunc(d.Ports, func(p intent.Port) bool { return !alone(p) }) {
+			d.Ports = slices.DeleteFunc(d.Ports, alone)
+		}
+	}
 }
 
 // addHosts makes a device of each station that was heard and not read. Nothing is known of what it does.

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/drivers/lab"
+	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
+	"github.com/fabricctl/fabricctl/model/witness"
+)
+
+// newOldBench is a lab that somebody else configured: as model asks, under names that are not ours. switches are its
+// names, to import.
+func newOldBench(t *testing.T, model string) (b *bench, switches []string) {
+	t.Helper()
+	b = newBench(t, model)
+	b.must(t, exitOK, "render", "--out", filepath.Join(b.dir, "state"))
+	for _, d := range b.net.Devices {
+		if d.Host {
+			continue
+		}
+		switches = append(switches, d.Name)
+		files, err := filepath.Glob(filepath.Join(b.dir, "state", d.Name+".*"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		text, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := regexp.MustCompile(`fctl-[a-z]+-`).ReplaceAllString(string(text), "SITE-")
+		if err := os.WriteFile(files[0], []byte(old), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.lab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if b.lab, err = lab.Up(b.net, lab.Options{Dir: filepath.Join(b.dir, "lab"), State: filepath.Join(b.dir, "state")}); err != nil {
+		t.Fatal(err)
+	}
+	return b, switches
+}
+
+// imported runs import against a bench's lab, and points the bench at the model that comes out.
+func (b *bench) imported(t *testing.T, code int, args ...string) result {
+	t.Helper()
+	b.layers = []string{"-f", b.lab.Inventory}
+	out := filepath.Join(b.dir, "pod1")
+	r := b.must(t, code, append([]string{"import", "--out", out}, args...)...)
+	b.layers = []string{"-f", out}
+	return r
+}
+
+// own changes what the imported model owns.
+func (b *bench) own(t *testing.T, manage string) {
+	t.Helper()
+	path := filepath.Join(b.dir, "pod1", "fabric.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "pod1/fabric.yaml", regexp.MustCompile(`(?m)^manage: .*$`).ReplaceAllString(string(text), "manage: "+manage))
+}
+
+// TestImportAndOwn: the plan of what was imported is empty; each area alone can be owned, with adoption, and apply
+// changes nothing: not a byte, on either system. So can all of them together.
+func TestImportAndOwn(t *testing.T) {
+	b, switches := newOldBench(t, strings.Replace(trio, "leaves: {count: 1,", "leaves: {count: 2,", 1))
+	before := b.config(t)
+	r := b.imported(t, exitOK, switches...)
+	for _, area := range []string{"mtu", "maps", "pfc", "ecn", "scheduler", "watchdog"} {
+		if !regexp.MustCompile(`(?m)^  ` + area + ` +nothing$`).MatchString(r.out) {
+			t.Errorf("%s is not said to be ready: %s", area, r)
+		}
+	}
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+	for _, area := range []string{"mtu", "maps", "pfc", "ecn", "scheduler", "watchdog"} {
+		b.own(t, fmt.Sprintf("{switches: {%s: own}, hosts: observe}", area))
+		b.must(t, exitOK, "apply", "--yes", "--adopt")
+		b.must(t, exitOK, "plan", "--adopt", "--detailed-exitcode")
+	}
+	b.own(t, "{switches: own, hosts: observe, adopt: true}")
+	b.must(t, exitOK, "apply", "--yes")
+	if d := cmp.Diff(before, b.config(t)); d != "" || b.writes() != 0 {
+		t.Errorf("%d writes (-before +after):\n%s", b.writes(), d)
+	}
+}
+
+// TestImportHundred: a hundred switches of which three do one thing otherwise are one role and three exceptions.
+func TestImportHundred(t *testing.T) {
+	hundred := `apiVersion: fabricctl/v1
+kind: Fabric
+metadata: {name: hundred}
+topology:
+  leaves: {count: 100, platform: sonic/sn5600}
+  hosts: {per_leaf: 1, netdevs: [rdma0]}
+` + trio[strings.Index(trio, "mtu:"):] + `overrides:
+  leaf:
+    devices:
+      leaf7: {classes: [{name: training, ecn: {kmin: 400KB}}]}
+      leaf50: {ports: {downlink-1: {classes: [{name: training, ecn: {pmax: 10%}}]}}}
+      leaf99: {pfc_watchdog: {restore: 800ms}}
+`
+	b, switches := newOldBench(t, hundred)
+	r := b.imported(t, exitOK, append(switches, "-o", "json")...)
+	var got importJSON
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	roles := []roleJSON{{"leaf", 100}, {"host", 100}}
+	if d := cmp.Diff(roles, got.Roles); d != "" || got.Exceptions != 3 || got.Classes != 3 {
+		t.Errorf("%d exceptions, %d classes, roles (-want +got):\n%s", got.Exceptions, got.Classes, d)
+	}
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+}
+
+// TestImportGolden: a ConfigDB as SONiC ships it, with names and bindings of its own. The plan is empty, and areas that
+// could not be owned as they are say why.
+func TestImportGolden(t *testing.T) {
+	golden, err := os.ReadFile(witness.Reference(t, "reference/sonic-pg/golden/config_db.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sonic.Parse(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, strings.NewReplacer("sonic/sn5600", "sonic/sn4600c", "leaf_spine: {speed: 400Gbps", "leaf_spine: {speed: 100Gbps").Replace(trio))
+	b.lab.Box("spine1").(*sonic.Switch).Edit(func(old sonic.DB) {
+		for table := range old {
+			delete(old, table)
+		}
+		old.Put(db)
+	})
+	before := b.config(t)
+	r := b.imported(t, exitError, "spine1")
+	for _, want := range []string{
+		`error: watchdog-on: no PFC watchdog on spine1`, `error: cnp-class: class class-7 carries congestion notifications and is not strict`,
+		`warning: differs: priority 2 pfc is none on spine1 \(8 ports\), and the model says on, as 20 other ports have it`,
+		`(?m)^  mtu +nothing$`, `(?m)^  maps +spine1: \d+ settings `,
+	} {
+		if !regexp.MustCompile(want).MatchString(r.out) {
+			t.Errorf("no %s in %s", want, r)
+		}
+	}
+	b.must(t, exitError, "plan") // until the model says what is wanted
+	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "fabric.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "pod1/fabric.yaml", regexp.MustCompile(`(priority: 7\n)( +\S+:.*\n)?`).ReplaceAllString(string(text), "${1}    scheduling: strict\n")+
+		"pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 200ms, action: drop}\n")
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+	b.own(t, "{switches: {mtu: own}, hosts: observe}")
+	b.must(t, exitOK, "apply", "--yes", "--adopt")
+	if d := cmp.Diff(before, b.config(t)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+// TestImportPartly: a device that does not answer is said; the others make a model only where that is asked for. LLDP
+// that one switch refuses is a finding.
+func TestImportPartly(t *testing.T) {
+	b, _ := newOldBench(t, strings.Replace(trio, "leaves: {count: 1,", "leaves: {count: 2,", 1))
+	b.lab.Box("leaf1").(*eos.Switch).SetFaults(eos.Faults{NoLLDP: true})
+	if err := b.lab.Box("leaf2").Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := b.imported(t, exitError, "spine1", "leaf1", "leaf2")
+	if !strings.Contains(r.err, "leaf2: error: not-read: ") || !strings.Contains(r.err, "nothing was written") || !strings.Contains(r.err, "--partial") {
+		t.Error(r)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "pod1")); !os.IsNotExist(err) {
+		t.Error("something was written")
+	}
+	r = b.imported(t, exitError, "spine1", "leaf1", "leaf2", "--partial")
+	for _, want := range []string{
+		"leaf2: error: not-read: ", "warning: no-lldp: leaf1: it says % LLDP is not enabled; links between them are not known",
+		"spine1:Ethernet8: warning: border: it hears leaf2, which is not among the devices", "role-guess",
+	} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("no %q in %s", want, r)
+		}
+	}
+}
+
+// TestImportSecrets: what stands in the inventory is the reference, found from the new directory, and never what it
+// refers to; a literal password is refused.
+func TestImportSecrets(t *testing.T) {
+	b, switches := newOldBench(t, trio)
+	password, err := os.ReadFile(filepath.Join(b.dir, "lab", "password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.imported(t, exitOK, switches...)
+	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "inventory.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := strings.TrimSpace(string(password)); strings.Contains(string(text)+r.out+r.err, p) {
+		t.Error("the password is written out")
+	}
+	if !strings.Contains(string(text), `password: "file:../lab/password"`) || !strings.Contains(string(text), `ca: "file:../lab/ca/spine1.pem"`) {
+		t.Errorf("%s", text)
+	}
+	if r := b.call(t, "import", "eos:127.0.0.1:1", "--password", "hunter2", "--out", filepath.Join(b.dir, "x")); r.code != exitUsage || strings.Contains(r.err, "hunter2") {
+		t.Error(r)
+	}
+}

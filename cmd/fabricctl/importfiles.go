@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/infer"
+	"github.com/fabricctl/fabricctl/model/intent"
+)
+
+// ifaceNameRE is what a model takes for a device's interface name.
+var ifaceNameRE = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_./:]{0,63}$`)
+
+// writeModel writes the two documents.
+func (a *app) writeModel(o importFlags, r *importJSON, read []seen) error {
+	fabric, inventory := o.files()
+	text, err := inventoryOf(read, o.out)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	for _, f := range []struct{ path, text string }{{fabric, r.model.Text}, {inventory, text}} {
+		if o.force {
+			if err := os.Remove(f.path); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+		}
+		if err := writeNew(f.path, f.text); err != nil {
+			return err
+		}
+		r.Files = append(r.Files, f.path)
+	}
+	return nil
+}
+
+// inventoryOf says how the devices were reached. Secrets are the references that were given; those to files are written
+// as they are found from dir.
+func inventoryOf(read []seen, dir string) (string, error) {
+	read = slices.Clone(read)
+	slices.SortFunc(read, func(a, b seen) int { return intent.CompareNames(a.box.Device.Name, b.box.Device.Name) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "# How fabricctl import reached the devices, and what they call themselves: another one there refuses a write.\n"+
+		"apiVersion: %s\nkind: Inventory\ndevices:\n", model.APIVersion)
+	w := referenceWriter{dir: dir}
+	for i := range read {
+		s := &read[i]
+		e := s.target.Endpoint
+		fmt.Fprintf(&b, "  %s:\n    address: %s\n    platform: %s\n",
+			infer.Scalar(s.box.Device.Name), infer.Scalar(e.Address.V), infer.Scalar(s.box.Device.Platform))
+		for _, x := range []struct{ key, v string }{
+			{"hostname", cmp.Or(e.Hostname.V, s.facts.Hostname)},
+			{"serial", cmp.Or(e.Serial.V, s.facts.Serial)},
+			{"management", given(e.Management)},
+			{"management_port", given(e.ManagementPort)},
+		} {
+			if x.v != "" {
+				fmt.Fprintf(&b, "    %s: %s\n", x.key, infer.Scalar(x.v))
+			}
+		}
+		if e.Lab.V {
+			b.WriteString("    lab: true\n")
+		}
+		for _, x := range []struct {
+			key    string
+			fields []string
+		}{{"gnmi", w.gnmi(&e.GNMI)}, {"ssh", w.ssh(&e.SSH)}} {
+			if len(x.fields) > 0 {
+				fmt.Fprintf(&b, "    %s: {%s}\n", x.key, strings.Join(x.fields, ", "))
+			}
+		}
+	}
+	return b.String(), w.err
+}
+
+// given is v where somebody wrote it, and "" for a default.
+func given(v model.Value[string]) string {
+	if !v.Set {
+		return ""
+	}
+	return v.V
+}
+
+// referenceWriter writes the fields of a transport as a flow mapping. The first error stays.
+type referenceWriter struct {
+	dir string
+	err error
+}
+
+func (w *referenceWriter) gnmi(g *model.GNMI) []string {
+	var tls []string
+	for _, x := range []struct {
+		key string
+		v   model.Value[string]
+	}{{"ca", g.CA}, {"cert", g.Cert}, {"key", g.Key}, {"server_name", g.ServerName}} {
+		tls = w.text(tls, x.key, x.v)
+	}
+	tls = yes(tls, "insecure", g.Insecure)
+	fs := port64(nil, g.Port)
+	if len(tls) > 0 {
+		fs = append(fs, "tls: {"+strings.Join(tls, ", ")+"}")
+	}
+	fs = yes(fs, "plaintext", g.Plaintext)
+	fs = w.text(fs, "username", g.Username)
+	fs = w.text(fs, "password", g.Password)
+	return w.text(fs, "via", g.Via)
+}
+
+func (w *referenceWriter) ssh(s *model.SSH) []string {
+	fs := port64(nil, s.Port)
+	for _, x := range []struct {
+		key string
+		v   model.Value[string]
+	}{
+		{"username", s.Username},
+		{"password", s.Password},
+		{"enable_password", s.Enable},
+		{"key", s.Key},
+		{"known_hosts", s.KnownHosts},
+		{"via", s.Via},
+	} {
+		fs = w.text(fs, x.key, x.v)
+	}
+	return yes(fs, "insecure", s.Insecure)
+}
+
+func port64(fs []string, v model.Value[int]) []string {
+	if !v.Set {
+		return fs
+	}
+	return append(fs, fmt.Sprintf("port: %d", v.V))
+}
+
+func yes(fs []string, key string, v model.Value[bool]) []string {
+	if !v.V {
+		return fs
+	}
+	return append(fs, key+": true")
+}
+
+// text is a value as it was given; a reference to a file beside another document is written as it is found from here.
+func (w *referenceWriter) text(fs []string, key string, v model.Value[string]) []string {
+	if !v.Set || v.V == "" {
+		return fs
+	}
+	s := v.V
+	if p, ok := strings.CutPrefix(s, "file:"); ok && !filepath.IsAbs(p) {
+		here, err := filepath.Abs(w.dir)
+		there, err2 := filepath.Abs(path(v))
+		rel, err3 := filepath.Rel(here, there)
+		w.err = cmp.Or(w.err, err, err2, err3)
+		s = "file:" + rel
+	}
+	return append(fs, key+": "+infer.Scalar(s))
+}

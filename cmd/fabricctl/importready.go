@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/infer"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+type importJSON struct {
+	Schema     string     `json:"schema"`
+	Files      []string   `json:"files"`
+	Roles      []roleJSON `json:"roles"`
+	Classes    int        `json:"classes"`
+	Exceptions int        `json:"exceptions"` // overrides of single devices and ports
+	Findings   diag.List  `json:"findings"`
+	Areas      []areaJSON `json:"areas"`
+
+	model infer.Model
+}
+
+type roleJSON struct {
+	Role    string `json:"role"`
+	Devices int    `json:"devices"`
+}
+
+// areaJSON says what owning an area would do, with adoption, to the devices as they are.
+type areaJSON struct {
+	Area  string      `json:"area"`
+	Ready int         `json:"ready"` // devices that hold what the model would write
+	Of    int         `json:"of"`
+	Not   []unreadyAt `json:"not_ready,omitempty"`
+}
+
+// unreadyAt is a device that would be changed, or could not be owned.
+type unreadyAt struct {
+	Device  string `json:"device"`
+	Changes int    `json:"changes,omitempty"`
+	Why     string `json:"why"`
+}
+
+// readiness plans each area alone against what was read: what would move if the model owned it now.
+func readiness(n *intent.Net, read []seen) []areaJSON {
+	var out []areaJSON
+	for area := range intent.NumAreas {
+		a := areaJSON{Area: area.String()}
+		for i := range read {
+			s := &read[i]
+			dev := n.Device(s.box.Device.Name)
+			known := intent.SwitchAreas
+			if dev.Host {
+				known = intent.HostAreas
+			}
+			if !known.Has(area) {
+				continue
+			}
+			a.Of++
+			changes, why := owning(*dev, area, s)
+			if changes == 0 && why == "" {
+				a.Ready++
+				continue
+			}
+			a.Not = append(a.Not, unreadyAt{dev.Name, changes, why})
+		}
+		if a.Of > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// owning is how many settings would change on a device if the model owned one area of it, and why, or why it cannot.
+func owning(dev intent.Device, area intent.Area, s *seen) (changes int, why string) {
+	dialect := render.ByOS(dev.OS())
+	dev.Manage = intent.Manage{}
+	dev.Manage[area] = intent.Own
+	dev.Ports = slices.Clone(dev.Ports)
+	for i := range dev.Ports {
+		dev.Ports[i].Manage = intent.Manage{}
+		if dev.Ports[i].Role != "unused" {
+			dev.Ports[i].Manage = dev.Manage
+		}
+	}
+	f := s.facts
+	dev = dev.Bind(f.Aliases)
+	names, adopts := render.Adopt(dialect, dev, f, s.live)
+	f.Names = names
+	own, _ := render.Owned(dialect, dev, f, s.live)
+	want, l := dialect.Render(dev, f)
+	for _, x := range l {
+		switch {
+		case x.Severity != diag.Error:
+		case x.Rule == render.NeedsAdoption && len(adopts) > 0:
+			return 0, adopts[0].Msg
+		default:
+			return 0, x.Msg
+		}
+	}
+	cs, _ := render.KeepUsed(dialect, s.live, render.Diff(dialect, f, s.live.Filter(own), want.Filter(own)))
+	if len(cs) == 0 {
+		return 0, ""
+	}
+	if i := slices.IndexFunc(adopts, func(x diag.Finding) bool { return x.Severity == diag.Info }); i >= 0 && cs[0].Op == render.Add {
+		return len(cs), adopts[i].Msg
+	}
+	return len(cs), "first " + cs[0].Key.String()
+}
+
+// printImport writes what was found, what was made of it, and what may be owned next.
+func (a *app) printImport(o importFlags, r *importJSON) {
+	w := a.sys.out
+	printFindings(w, r.Findings)
+	var roles []string
+	for _, x := range r.Roles {
+		roles = append(roles, fmt.Sprintf("%d %s", x.Devices, x.Role))
+	}
+	classes := "classes"
+	if r.Classes == 1 {
+		classes = "class"
+	}
+	fmt.Fprintf(w, "%s: %s; %d %s, %s\n", r.Files[0], strings.Join(roles, ", "), r.Classes, classes, count(r.Exceptions, "exception"))
+	fmt.Fprintln(w, r.Files[1])
+	if len(r.Areas) > 0 {
+		fmt.Fprintln(w, "what owning an area would change on the devices, with --adopt:")
+	}
+	for _, x := range r.Areas {
+		fmt.Fprintf(w, "  %-10s %s\n", x.Area, x.words())
+	}
+	fmt.Fprintf(a.sys.err, "next: fabricctl plan -f %s\n", o.out)
+}
+
+// words says in a line what owning an area would change.
+func (x *areaJSON) words() string {
+	if len(x.Not) == 0 {
+		return "nothing"
+	}
+	var parts []string
+	if x.Ready > 0 {
+		parts = append(parts, fmt.Sprintf("nothing on %d of %s", x.Ready, count(x.Of, "device")))
+	}
+	type alike struct {
+		changes int
+		why     string
+	}
+	groups := map[alike][]string{}
+	var order []alike
+	for _, n := range x.Not {
+		k := alike{n.Changes, strings.TrimPrefix(strings.TrimPrefix(n.Why, n.Device+": "), n.Device+" ")}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], n.Device)
+	}
+	for _, k := range order {
+		what := k.why
+		if k.changes > 0 {
+			what = fmt.Sprintf("%s (%s)", count(k.changes, "setting"), k.why)
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s", spans(groups[k]), what))
+	}
+	return strings.Join(parts, "; ")
+}
