@@ -7,3 +7,26 @@ import "embed"
 //
 //go:embed */*.yaml
 var FS embed.FS
+
+// Model is an example: its directory, and the layers to load, the last of which may be a site's. Fabric are those without
+// an inventory, to be used with another one.
+type Model struct {
+	Name   string
+	Layers []string
+	Fabric []string
+}
+
+// Models lists the examples.
+func Models() []Model {
+	return []Model{
+		{"small", []string{"small/fabric.yaml", "small/inventory.yaml"}, []string{"small/fabric.yaml"}},
+		{"mixed", []string{"mixed/fabric.yaml", "mixed/inventory.yaml", "mixed/site.yaml"}, []string{"mixed/fabric.yaml", "mixed/site.yaml"}},
+		{"rail8", []string{"rail8/fabric.yaml", "rail8/inventory.yaml"}, []string{"rail8/fabric.yaml"}},
+		{"three-tier", []string{"three-tier/fabric.yaml", "three-tier/inventory.yaml"}, []string{"three-tier/fabric.yaml"}},
+		{
+			"storage-and-training",
+			[]string{"storage-and-training/fabric.yaml", "storage-and-training/inventory.yaml"},
+			[]string{"storage-and-training/fabric.yaml"},
+		},
+	}
+}

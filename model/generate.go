@@ -60,6 +60,9 @@ func decodeServers(n *node, role, key, down string, link linkKind) servers {
 		role: role, key: key, down: down, perLeaf: integer(n.get("per_leaf")), rails: integer(n.get("rails")), bond: integer(n.get("bond")),
 		platform: text(n.get("platform")), nic: text(n.get("nic")), carries: decodeCarries(n.get("carries")), link: link,
 	}
+	if role == "storage" && !s.carries.Set {
+		s.carries = Value[Carries]{V: CarriesStorage, From: &Origin{Kind: FromDefault, Ref: "storage hosts carry storage"}}
+	}
 	if !s.platform.Set {
 		s.platform = Value[string]{V: "linux/generic", From: &Origin{Kind: FromDefault, Ref: "hosts are Linux hosts"}}
 	}

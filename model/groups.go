@@ -79,7 +79,7 @@ func (s sets) join(i, j int) {
 
 // groups derives the redundancy groups that the model does not name: switches that serve one host (by a bond, by rails or
 // planes), switches with a peer link, and switches of one tier, pod and plane that are alternatives for the same
-// neighbours. What is alone is in no group.
+// neighbours. Spines that are alone by that stand in for each other all the same. What is alone then is in no group.
 func (t *topology) groups() {
 	place := make(map[string]int, len(t.f.Devices))
 	s := make(sets, len(t.f.Devices))
@@ -114,8 +114,31 @@ func (t *topology) groups() {
 			}
 		}
 	}
+	t.alone(s, func(d *Device) string { return fmt.Sprintf("%d %s %s", d.Tier, d.Pod, d.Plane) })
+	t.alone(s, func(d *Device) string { return fmt.Sprintf("%d %s", d.Tier, d.Pod) })
 	t.nameGroups(s)
 	t.splitBonds()
+}
+
+// alone joins the spines that nothing has joined yet and that have the same key: where each has neighbours of its own, the
+// tier of the pod still needs one of them, and where a plane has only one, the other planes stand in for it.
+func (t *topology) alone(s sets, key func(*Device) string) {
+	size := make([]int, len(s))
+	for i := range s {
+		size[s.find(i)]++
+	}
+	first := map[string]int{}
+	for i := range t.f.Devices {
+		d := &t.f.Devices[i]
+		if d.Host || d.Tier < 2 || size[s.find(i)] > 1 {
+			continue
+		}
+		if j, ok := first[key(d)]; ok {
+			s.join(i, j)
+		} else {
+			first[key(d)] = i
+		}
+	}
 }
 
 // serves is what a switch is an alternative for, so that equal keys mean that one can stand in for the other; "" when it

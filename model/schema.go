@@ -152,7 +152,7 @@ func topologySchema() field {
 			leaf("groups", intScalar("number", 1, 256), "parts of the super-spines; spine i of a pod is linked to part i alone; default 1, all to all"),
 		),
 		tier("spines", "the upper tier, of each pod and plane"), tier("leaves", "the lower tier, of each pod and plane"),
-		servers("hosts", "hosts below the leaves"), servers("storage", "storage hosts below the leaves"),
+		servers("hosts", "hosts below the leaves"), servers("storage", "storage hosts below the leaves; they carry storage unless told otherwise"),
 		links,
 		field{key: "devices", doc: "devices listed one by one: new ones, or what is different about a generated one", named: true, list: &field{key: "device", kids: []field{
 			leaf("name", nameScalar(), "name of the device").must(),

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
+	"github.com/fabricctl/fabricctl/examples"
 	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/render/yang"
 )
@@ -16,13 +15,13 @@ import (
 func TestExamplesAreValid(t *testing.T) {
 	witness.Tool(t, "yanglint")
 	witness.Reference(t, "sonic-yang")
-	for _, layers := range [][]string{{"small/fabric.yaml"}, {"mixed/fabric.yaml", "mixed/site.yaml"}} {
-		t.Run(filepath.Dir(layers[0]), func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("../../examples", layers[0]))
+	for _, e := range examples.Models() {
+		t.Run(e.Name, func(t *testing.T) {
+			text, err := examples.FS.ReadFile(e.Fabric[0])
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := newBench(t, string(text), layers[1:]...)
+			b := newBench(t, string(text), e.Fabric[1:]...)
 			bare := map[string]sonic.DB{}
 			for _, d := range b.net.Devices {
 				if s, ok := b.lab.Box(d.Name).(*sonic.Switch); ok {

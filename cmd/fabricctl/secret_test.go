@@ -79,6 +79,7 @@ func TestNoSecret(t *testing.T) {
 	play("plan")
 	_ = b.lab.Close()
 	play("drift")
+	play("graph")
 
 	for _, c := range (&app{sys: quiet()}).root().Commands() {
 		if name := c.Name(); !slices.Contains(seen, name) && !slices.Contains([]string{"init", "lab", "demo", "completion"}, name) {

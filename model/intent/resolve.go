@@ -39,6 +39,7 @@ type resolver struct {
 // chain is what decides a policy: the overrides that shape it, from role to port, nil where there is none.
 type chain struct {
 	host, border       bool
+	silent             bool // a host whose links carry something, and no RDMA: there is nothing to tell NCCL
 	role, device, port *model.Override
 }
 
@@ -76,10 +77,11 @@ func (r *resolver) device(m *model.Device) Device {
 			d.CNP = c.Name
 		}
 	}
+	silent := m.Host && !slices.ContainsFunc(m.Ports, func(p model.Port) bool { return p.Carries.V == 0 || p.Carries.V&model.CarriesRDMA != 0 })
 	index := map[*compiled]int32{}
 	for i := range m.Ports {
 		p := &m.Ports[i]
-		site, c := r.site(m, role, p)
+		site, c := r.site(m, role, p, silent)
 		owned := manageOver(manage, manageOf(p.Override))
 		if p.Role == "unused" {
 			c, owned = r.idle, Manage{}
@@ -104,8 +106,8 @@ func (r *resolver) device(m *model.Device) Device {
 }
 
 // site names the most specific override that shapes a port's policy, and compiles the policy.
-func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port) (string, *compiled) {
-	k, site := chain{host: m.Host, border: p.Role == "border"}, "fabric"
+func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port, silent bool) (string, *compiled) {
+	k, site := chain{host: m.Host, silent: silent, border: p.Role == "border"}, "fabric"
 	if role.Shapes() {
 		k.role, site = role, m.Role
 	}
@@ -142,9 +144,13 @@ func (r *resolver) compile(k chain) *compiled {
 	}
 	c := &compiled{origins: map[Field]*model.Origin{}}
 	if k.host {
-		c.policy = Policy{Known: HostAreas, MTU: mtu.Host.V, NCCL: r.nccl}
+		c.policy = Policy{Known: HostAreas, MTU: mtu.Host.V}
 		c.set("mtu", mtu.Host.From)
 		c.set("roce", mtu.RoCE.From)
+		if k.silent {
+			return c
+		}
+		c.policy.NCCL = r.nccl
 		for f, o := range r.ncclOrigins {
 			c.set(f, o)
 		}

@@ -12,14 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fabricctl/fabricctl/examples"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
 var update = flag.Bool("update", false, "write goldens")
-
-const examples = "../../examples"
 
 // resolve loads layers and resolves them; findings worse than info fail the test.
 func resolve(t *testing.T, fsys fstest.MapFS, layers ...string) *Net {
@@ -106,19 +105,16 @@ func policy(p *Policy) string {
 
 // TestExamples: the examples resolve without findings worse than info, to what the goldens show.
 func TestExamples(t *testing.T) {
-	for name, layers := range map[string][]string{
-		"small": {"small"},
-		"mixed": {"mixed/fabric.yaml", "mixed/inventory.yaml", "mixed/site.yaml"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f, l := model.Load(os.DirFS(examples), layers...)
+	for _, e := range examples.Models() {
+		t.Run(e.Name, func(t *testing.T) {
+			f, l := model.Load(examples.FS, e.Layers...)
 			n, more := Resolve(f)
 			for _, x := range append(l, more...) {
 				if x.Severity != diag.Info || x.Rule == "unbound-port" {
 					t.Errorf("%s", x)
 				}
 			}
-			got, path := text(n), filepath.Join("testdata", name+".golden")
+			got, path := text(n), filepath.Join("testdata", e.Name+".golden")
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -137,8 +133,8 @@ func TestExamples(t *testing.T) {
 
 // TestDirectory: a directory as one layer gives the same net as its files one by one.
 func TestDirectory(t *testing.T) {
-	one, _ := model.Load(os.DirFS(examples), "mixed")
-	many, _ := model.Load(os.DirFS(examples), "mixed/site.yaml", "mixed/inventory.yaml", "mixed/fabric.yaml")
+	one, _ := model.Load(examples.FS, "mixed")
+	many, _ := model.Load(examples.FS, "mixed/site.yaml", "mixed/inventory.yaml", "mixed/fabric.yaml")
 	if one.Digest() != many.Digest() {
 		t.Error("the digests differ")
 	}
@@ -447,6 +443,17 @@ func TestApplications(t *testing.T) {
 		n := resolve(t, file(model+apps), "m.yaml")
 		if got := n.Devices[0].Policies[0].NCCL.TrafficClass; got != want {
 			t.Errorf("%q: traffic class %d, want %d", apps, got, want)
+		}
+	}
+}
+
+// TestSilent: hosts whose links carry something, and no RDMA, are not told about NCCL; one port that may carry it is
+// enough.
+func TestSilent(t *testing.T) {
+	for carries, want := range map[string]bool{"": true, ", carries: [rdma]": true, ", carries: [storage, rdma]": true, ", carries: [storage]": false} {
+		n := resolve(t, file(strings.Replace(base, "hosts: {per_leaf: 2", "hosts: {per_leaf: 2"+carries, 1)), "m.yaml")
+		if d := n.Device("host1"); d.PolicyOf(&d.Ports[0]).NCCL.On != want {
+			t.Errorf("%q: NCCL is %v", carries, !want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 
+	shipped "github.com/fabricctl/fabricctl/examples"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -189,13 +190,13 @@ func TestReferenceInvariants(t *testing.T) {
 
 // The examples that we ship are free of findings that nobody acknowledged.
 func TestShippedExamples(t *testing.T) {
-	for _, dir := range []string{"small", "mixed"} {
-		f, l := model.Load(os.DirFS("../../examples"), dir)
+	for _, e := range shipped.Models() {
+		f, l := model.Load(shipped.FS, e.Layers...)
 		sound(t, l)
 		n, l := intent.Resolve(f)
 		sound(t, l)
 		if got := f.Acknowledge(lint.Check(n, f)); got.HasErrors() || got.Count(diag.Warning) > 0 {
-			t.Errorf("examples/%s: %q", dir, texts(got))
+			t.Errorf("examples/%s: %q", e.Name, texts(got))
 		}
 	}
 }
