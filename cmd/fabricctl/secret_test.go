@@ -42,6 +42,7 @@ func TestNoSecret(t *testing.T) {
 	}
 	play("version")
 	play("rules")
+	play("profiles")
 	play("validate")
 	play("schema", "--check")
 	play("explain", "leaf1")
