@@ -42,6 +42,7 @@ type planDeviceJSON struct {
 	Caps     drivers.Caps   `json:"caps"`
 	Held     []journal.Hold `json:"held,omitempty"`    // holds in force on it or its ports
 	Left     *rollout.Ops   `json:"left,omitempty"`    // settings left out because of them
+	Cut      *rollout.Cut   `json:"cut,omitempty"`     // the steps may cut our own way to it
 	Adopted  render.Names   `json:"adopted,omitempty"` // live objects that stand for ours
 	Ops      rollout.Ops    `json:"settings"`
 	Steps    []planStepJSON `json:"steps,omitempty"`
@@ -72,7 +73,7 @@ func viewJSON(p *rollout.Plan, verb string) planJSON {
 			Name: d.Name, OS: d.OS, Platform: d.Platform, Verified: d.Verified, Mode: d.Mode, Reason: d.Reason, Facts: d.Facts,
 			Caps: d.Caps, Adopted: d.Adopted, Ops: d.Ops, Findings: d.Findings, Blocked: d.Blocked, Error: d.Error,
 		}
-		j.Held = d.Held
+		j.Held, j.Cut = d.Held, d.Cut
 		if d.Left != nil {
 			j.Left = &d.Left.Ops
 		}

@@ -134,6 +134,7 @@ func Doctor(ctx context.Context, s Subject, o Surroundings) (*Diagnosis, *driver
 	if v == nil {
 		return d, nil
 	}
+	d.way(&s)
 	live, ok := d.read(ctx, &s, v)
 	if !ok {
 		_ = v.Close()
@@ -145,6 +146,18 @@ func Doctor(ctx context.Context, s Subject, o Surroundings) (*Diagnosis, *driver
 	d.ownership(&s, live)
 	d.others(ctx, v)
 	return d, v
+}
+
+// way says that our own connection takes ports that the model configures.
+func (d *Diagnosis) way(s *Subject) {
+	if s.Device == nil || !s.Device.Way.InBand {
+		return
+	}
+	through := "one of its ports"
+	if p := s.Device.Way.Port; p != "" {
+		through = p
+	}
+	d.add(Reach, "way", OK, "managed in-band, through "+through+": apply changes what may cut this way last, and one device at a time", "")
 }
 
 // read asks for facts and configuration.

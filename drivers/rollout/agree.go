@@ -64,6 +64,9 @@ func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
 	if err := identify(&want, d.Facts); err != nil {
 		return err
 	}
+	if same, err := sameJSON(d.Cut, cutOf(&want, d.Risks)); err != nil || !same {
+		return fmt.Errorf("whether its changes may cut our own way to it is not what the model says")
+	}
 	want = holdSet(d.Held).without(want.Bind(d.Facts.Aliases))
 	want.Origins = nil
 	if same, err := sameJSON(d.Intent, &want); err != nil || !same {
@@ -143,6 +146,9 @@ func (s *session) holds(live render.Config) error {
 	is := render.Hitless
 	for _, r := range s.j.d.Risk(live, cs, s.facts) {
 		is = max(is, r.Class)
+	}
+	if s.dp.Cut == nil && cutOf(s.dp.Intent, s.j.d.Risk(live, cs, s.facts)) != nil {
+		return stale("the change may cut our own way to it, which the plan does not say")
 	}
 	if said, _ := s.dp.Worst(); is > said {
 		return stale("the change is of class %s, and the plan says %s", is, said)

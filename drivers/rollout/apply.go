@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -29,7 +28,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 		return nil, err
 	}
 	early, gate := settled(p)
-	ws := p.waves()
+	ws := p.waves(false)
 	if len(ws) == 0 {
 		now := e.Now().UTC()
 		r := &Run{Fabric: p.Fabric, Kind: KindApply, Started: now, Ended: now, Results: early, Left: p.LeftOut()}
@@ -223,7 +222,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	a.story = st
 	a.run.Left = a.plan.LeftOut()
 	a.keep = st.keep(kind)
-	ws := a.plan.waves()
+	ws := a.plan.waves(kind == KindRollback)
 	var gate error
 	if kind == KindResume {
 		var early []Result
@@ -231,7 +230,6 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 		a.run.Results = append(a.run.Results, early...)
 		work = func(ctx context.Context, s *session) Result { return s.resume(ctx, st) }
 	} else {
-		slices.Reverse(ws)
 		work = func(ctx context.Context, s *session) Result { return s.rollback(ctx, st) }
 	}
 	a.work(ctx, ws, gate, work)

@@ -119,8 +119,9 @@ func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string,
 // wave is the part of a run whose devices are worked on at the same time.
 type wave []*DevicePlan
 
-// waves splits the devices that have steps by wave, in order.
-func (p *Plan) waves() []wave {
+// waves splits the devices that have steps by wave, in order, or in reverse for going back. Devices to which our own way
+// may be cut come last in their wave, each alone, in either direction.
+func (p *Plan) waves(back bool) []wave {
 	byNumber := map[int]wave{}
 	last := 0
 	for i := range p.Devices {
@@ -132,9 +133,10 @@ func (p *Plan) waves() []wave {
 	}
 	var ws []wave
 	for n := range last + 1 {
-		if w := byNumber[n]; len(w) > 0 {
-			ws = append(ws, w)
+		if back {
+			n = last - n
 		}
+		ws = append(ws, byNumber[n].alone()...)
 	}
 	return ws
 }

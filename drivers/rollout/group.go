@@ -238,6 +238,9 @@ func Notes(p *Plan, all bool) []Note {
 		d := &p.Devices[i]
 		if len(d.Steps) > 0 {
 			add(d.Name, undo(d.Caps))
+			if d.Cut != nil {
+				add(d.Name, cutNote(d.Caps))
+			}
 		}
 		if all || d.Ops.Total() > 0 {
 			for _, n := range d.Facts.Notes {
@@ -246,6 +249,15 @@ func Notes(p *Plan, all bool) []Note {
 		}
 	}
 	return notes
+}
+
+// cutNote says that a change may cut our own way, what is done about that, and what is not.
+func cutNote(c drivers.Caps) string {
+	s := "managed in-band: this change may cut our own way to the device; it is made after the others, one device at a time, the farthest first"
+	if !c.Confirm {
+		s += "; the device cannot take it back by itself, so if the way does not come back somebody has to go there"
+	}
+	return s
 }
 
 // undo says who takes a change back.

@@ -97,7 +97,7 @@ func (dp *DevicePlan) stepsAround(hs holdSet, dialect *render.Dialect, d intent.
 	if whole {
 		ops, behaviour, steps := full.Ops, full.Behaviour, full.Steps
 		*dp = full
-		dp.Ops, dp.Behaviour, dp.Steps, dp.Risks, dp.Intent, dp.Blocked = Ops{}, nil, nil, nil, nil, false
+		dp.Ops, dp.Behaviour, dp.Steps, dp.Risks, dp.Cut, dp.Intent, dp.Blocked = Ops{}, nil, nil, nil, nil, nil, false
 		for i := range dp.Findings { // what would refuse a write is no error where nothing is written
 			dp.Findings[i].Severity = min(dp.Findings[i].Severity, diag.Warning)
 		}

@@ -67,6 +67,7 @@ type DevicePlan struct {
 	Behaviour []Behaviour    `json:"behaviour,omitempty"` // what the steps do to ports, in the words of the model
 	Observed  []Behaviour    `json:"observed,omitempty"`  // what differs from the model and is not ours to write
 	Risks     []render.Risk  `json:"risks,omitempty"`
+	Cut       *Cut           `json:"cut,omitempty"` // the steps may cut our own way to it
 	Findings  diag.List      `json:"findings,omitempty"`
 	Blocked   bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
 	Error     string         `json:"error,omitempty"`   // the device could not be read or rendered

@@ -301,6 +301,7 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 		return
 	}
 	dp.Risks = dialect.Risk(live, cs, f)
+	dp.Cut = cutOf(&d, dp.Risks)
 	behaviour, lowersMTU := behaviourOf(dialect, &d, f, live, cs)
 	dp.Behaviour = behaviour
 	d.Origins = nil

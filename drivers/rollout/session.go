@@ -68,7 +68,11 @@ func sameFacts(a, b render.Facts) bool {
 // redial is dial with patience, for a device that was just changed.
 func (s *session) redial(ctx context.Context) error {
 	var err error
-	for _, pause := range []time.Duration{0, time.Second, 3 * time.Second, 9 * time.Second} {
+	pauses := []time.Duration{0, time.Second, 3 * time.Second, 9 * time.Second}
+	if s.dp.Cut != nil { // our way comes back with the port, and routing takes its time
+		pauses = append(pauses, 20*time.Second, 40*time.Second)
+	}
+	for _, pause := range pauses {
 		if pause > 0 {
 			if s.e.wait(ctx, pause) != nil {
 				break

@@ -1,0 +1,73 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Cut is a change that may cut our own way to a device: it is managed in-band, and a port that our way takes flaps, or
+// worse. Such devices are worked on after all others of their wave, one at a time, the farthest first: while one is cut
+// off, nothing else is under way, and nobody behind it is still to be reached.
+type Cut struct {
+	Ports []string `json:"ports,omitempty"` // the device's interface names; empty when the device as a whole is hit
+	Hops  int      `json:"hops,omitempty"`  // links between it and where we come in; 0 when not known
+}
+
+// cutOf is what risks do to our way to d; nil when they leave it alone.
+func cutOf(d *intent.Device, risks []render.Risk) *Cut {
+	if !d.Way.InBand {
+		return nil
+	}
+	only := ""
+	if d.Way.Port != "" {
+		if p := d.Port(d.Way.Port); p != nil {
+			only = p.Iface
+		}
+	}
+	var ports []string
+	whole := false
+	for _, r := range risks {
+		if r.Class == render.Hitless || r.Class == render.Refused {
+			continue
+		}
+		whole = whole || len(r.Ports) == 0
+		for _, iface := range r.Ports {
+			if (only == "" || iface == only) && !slices.Contains(ports, iface) {
+				ports = append(ports, iface)
+			}
+		}
+	}
+	switch {
+	case whole:
+		return &Cut{Hops: d.Way.Hops}
+	case len(ports) > 0:
+		return &Cut{Ports: ports, Hops: d.Way.Hops}
+	}
+	return nil
+}
+
+// alone splits a wave: first what cuts no way of ours, then each of the others by itself, the farthest first. Where the
+// distance is not known, the device comes last: it may be the nearest.
+func (w wave) alone() []wave {
+	var others wave
+	var cut wave
+	for _, d := range w {
+		if d.Cut == nil {
+			others = append(others, d)
+		} else {
+			cut = append(cut, d)
+		}
+	}
+	slices.SortStableFunc(cut, func(a, b *DevicePlan) int { return cmp.Compare(b.Cut.Hops, a.Cut.Hops) })
+	var ws []wave
+	if len(others) > 0 {
+		ws = append(ws, others)
+	}
+	for _, d := range cut {
+		ws = append(ws, wave{d})
+	}
+	return ws
+}

@@ -1,0 +1,96 @@
+package rollout
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Devices to which a change may cut our own way come last in their wave, each alone, the farthest first, on the way there
+// and on the way back. What cuts nothing is done as ever.
+func TestInBand(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "s2", "s3", "s4", "s5", "h1")
+	for i, way := range []intent.Way{
+		{InBand: true, Hops: 1},
+		{InBand: true}, // nobody knows how far
+		{InBand: true, Hops: 2},
+		{},
+		{InBand: true, Hops: 3, Port: "downlink-1"}, // only what flaps there cuts
+		{InBand: true, Hops: 2},
+	} {
+		f.net.Devices[i].Way = way
+	}
+	f.boxes["s5"].running = f.wanted("s5", oldConfig())
+	f.boxes["s5"].running = render.Apply(f.boxes["s5"].running, changes("port p2 mtu 1400"))
+	f.e.Parallel = 8
+	p := f.plan(t)
+	if c := p.Device("s3").Cut; c == nil || strings.Join(c.Ports, " ") != "p1 p2" || c.Hops != 2 {
+		t.Errorf("s3: %+v", c)
+	}
+	for _, name := range []string{"s4", "s5"} {
+		if c := p.Device(name).Cut; c != nil || len(p.Device(name).Steps) == 0 {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if err := f.e.Check(p, f.net, func(string) bool { return false }); err != nil {
+		t.Errorf("the plan file: %v", err)
+	}
+	var order []string
+	f.e.Progress = func(e Event) {
+		if e.Stage == StageDone {
+			order = append(order, e.Device)
+		}
+	}
+	r := f.apply(t, p, 0)
+	got := strings.Join(order, " ")
+	if want := "s3 s1 s2 h1"; !strings.HasSuffix(got, want) || len(order) != 6 {
+		t.Errorf("order %s, want s4 and s5, then %s", got, want)
+	}
+	order = nil
+	if back, err := f.e.Rollback(context.Background(), r.ID); ExitCode(back, err) != 0 {
+		t.Fatal(back, err)
+	}
+	got = strings.Join(order, " ")
+	if !strings.HasPrefix(got, "h1 ") || !strings.HasSuffix(got, " s3 s1 s2") {
+		t.Errorf("the way back %s, want h1, then s4 and s5, then s3 s1 s2", got)
+	}
+}
+
+// One that does not come back stops the ones behind it; a file cannot hide that a way is cut.
+func TestInBandStops(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "s2")
+	f.net.Devices[0].Way = intent.Way{InBand: true, Hops: 2}
+	f.net.Devices[1].Way = intent.Way{InBand: true, Hops: 1}
+	p := f.plan(t)
+	notes := ""
+	for _, n := range Notes(p, false) {
+		notes += n.Text + "\n"
+	}
+	if !strings.Contains(notes, "may cut our own way") || !strings.Contains(notes, "somebody has to go there") {
+		t.Errorf("what the plan says:\n%s", notes)
+	}
+	f.boxes["s1"].onOpen = func(n int) error {
+		if f.boxes["s1"].commits > 0 {
+			return errLost
+		}
+		return nil
+	}
+	r := f.apply(t, p, 5)
+	if r.Results[0].Outcome != Unknown || r.Results[1].Cause != NotStarted || f.boxes["s2"].commits > 0 {
+		t.Errorf("%+v", r.Results)
+	}
+
+	f = newFabric(stateDir(t), "s1")
+	f.net.Devices[0].Way = intent.Way{InBand: true, Hops: 1}
+	p = f.plan(t)
+	p.Device("s1").Cut = nil
+	if err := f.e.Check(p, f.net, func(string) bool { return false }); err == nil {
+		t.Error("a plan file that hides the cut fits the model")
+	}
+	if r, err := f.e.Apply(context.Background(), p, leave); ExitCode(r, err) != 4 || f.writes() > 0 {
+		t.Errorf("it is carried out: %+v, %v", r, err)
+	}
+}
