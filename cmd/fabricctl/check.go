@@ -116,8 +116,12 @@ func printCheck(w io.Writer, r *check.Report) error {
 		}
 	}
 	if len(r.Findings) > 0 {
-		fmt.Fprintln(w, "\nthe rules say of the fabric as it is live:")
-		printFindings(w, r.Findings)
+		fmt.Fprintln(w, "\nthe rules say of the fabric as it is live, and not of the model (plan shows how to bring the devices to it):")
+		l := slices.Clone(r.Findings)
+		for i := range l {
+			l[i].Hint = "" // the same for all, as said
+		}
+		printFindings(w, l)
 	}
 	_, err := fmt.Fprintln(w, "\n"+checkSummary(r))
 	return err

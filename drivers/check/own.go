@@ -109,7 +109,7 @@ func (d *Diagnosis) understood(live render.Config, lifted map[string]intent.Poli
 	d.add(Ownership, "configuration", OK, said, "")
 	for _, f := range finds.Sort() {
 		if f.Severity > diag.Info {
-			d.add(Ownership, "reading", Warning, strings.TrimPrefix(f.At+": ", ": ")+f.Msg, f.Hint)
+			d.add(Ownership, "reading", Warning, strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":")+": ", ": ")+f.Msg, f.Hint)
 		}
 	}
 }
