@@ -134,7 +134,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	f := root.PersistentFlags()
 	f.StringArrayVarP(&a.fabric, "fabric", "f", nil, "model file or directory; repeat for layers, later ones win")
 	f.StringArrayVar(&a.profiles, "profiles", nil, "directory of Profile documents below the model's own layers; repeat, later ones win (always first: $XDG_CONFIG_HOME/fabricctl/profiles)")
-	f.StringVarP(&a.output, "output", "o", "text", "text or json; plan and drift also markdown")
+	f.StringVarP(&a.output, "output", "o", "text", "text or json; plan and drift also markdown, validate also sarif, junit and github")
 	f.BoolVar(&a.readOnly, "read-only", false, "make any write impossible")
 	f.BoolVar(&a.untrusted, "untrusted", false, "the model is not trusted: no exec: references are run")
 	f.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")

@@ -127,11 +127,13 @@ func (a *app) newValidate() *cobra.Command {
 		Use:   "validate [PATH...]",
 		Short: "Check a model and report every finding at once",
 		Long: `Load the layers (PATHs, after any -f), resolve and lint them, and try to render every device. All findings are
-printed, sorted by position. No device is contacted. Exit 1 when a finding is an error.`,
-		Example: "  fabricctl validate fabric.yaml inventory.yaml\n  fabricctl validate -o json pod1/ > findings.json",
+printed, sorted by position. No device is contacted. Exit 1 when a finding is an error.
+
+For pipelines: -o sarif is for code scanning, -o junit for test reports, and -o github writes the annotations of a
+pull request, from within a GitHub workflow.`,
+		Example: "  fabricctl validate fabric.yaml inventory.yaml\n  fabricctl validate -o sarif pod1/ > findings.sarif",
 		RunE: func(_ *cobra.Command, args []string) error {
-			json, err := a.wants("text", "json")
-			if err != nil {
+			if _, err := a.wants(findingFormats()...); err != nil {
 				return err
 			}
 			layers := append(slices.Clone(a.fabric), args...)
@@ -139,33 +141,9 @@ printed, sorted by position. No device is contacted. Exit 1 when a finding is an
 			if err != nil {
 				return err
 			}
-			return a.printValidation(layers, m.findings, json)
+			return a.printValidation(layers, m.findings)
 		},
 	}
-}
-
-func (a *app) printValidation(layers []string, l diag.List, json bool) error {
-	code := exitOK
-	if l.HasErrors() {
-		code = exitError
-	}
-	if json {
-		if l == nil {
-			l = diag.List{}
-		}
-		r := findingsJSON{"fabricctl/findings/v1", layers, l.Count(diag.Error), l.Count(diag.Warning), l.Count(diag.Info), l}
-		if err := a.printJSON(r); err != nil {
-			return err
-		}
-		return done(code)
-	}
-	printFindings(a.sys.out, folded(l))
-	summary := "no errors"
-	if n := l.Count(diag.Error); n > 0 {
-		summary = count(n, "error")
-	}
-	fmt.Fprintf(a.sys.err, "%s, %s, %s\n", summary, count(l.Count(diag.Warning), "warning"), count(l.Count(diag.Info), "info"))
-	return done(code)
 }
 
 // folded is l with the findings about what is not rendered yet in one, at the first one's place.

@@ -47,15 +47,14 @@ this fabricctl writes is a warning. What a schema cannot say (what must agree, o
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			json, err := a.wants("text", "json")
-			switch {
-			case err != nil:
-				return err
-			case !check:
-				_, err := a.sys.out.Write(model.JSONSchema(layer))
+			if check {
+				return a.runSchemaCheck(append(slices.Clone(a.fabric), args...))
+			}
+			if _, err := a.wants("text", "json"); err != nil {
 				return err
 			}
-			return a.runSchemaCheck(append(slices.Clone(a.fabric), args...), json)
+			_, err := a.sys.out.Write(model.JSONSchema(layer))
+			return err
 		},
 	}
 	c.Flags().BoolVar(&check, "check", false, "check documents")
@@ -63,7 +62,10 @@ this fabricctl writes is a warning. What a schema cannot say (what must agree, o
 	return c
 }
 
-func (a *app) runSchemaCheck(layers []string, json bool) error {
+func (a *app) runSchemaCheck(layers []string) error {
+	if _, err := a.wants(findingFormats()...); err != nil {
+		return err
+	}
 	if len(layers) == 0 {
 		return fail(exitUsage, "for example: schema --check fabric.yaml", "no document given")
 	}
@@ -72,7 +74,7 @@ func (a *app) runSchemaCheck(layers []string, json bool) error {
 		return err
 	}
 	l.Add(outdated(layers)...)
-	return a.printValidation(layers, l.Sort(), json)
+	return a.printValidation(layers, l.Sort())
 }
 
 // schemaFindings checks layers with the schema: each document, and when nothing is wrong with any, all together.
