@@ -119,8 +119,9 @@ func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string,
 // wave is the part of a run whose devices are worked on at the same time.
 type wave []*DevicePlan
 
-// waves splits the devices that have steps by wave, in order, or in reverse for going back. Devices to which our own way
-// may be cut come last in their wave, each alone, in either direction.
+// waves splits the devices that have steps by wave, in order, or in reverse for going back. The first device of a platform
+// that nobody has tried is alone before the others; devices to which our own way may be cut come last in their wave,
+// each alone, in either direction.
 func (p *Plan) waves(back bool) []wave {
 	byNumber := map[int]wave{}
 	last := 0
@@ -132,11 +133,20 @@ func (p *Plan) waves(back bool) []wave {
 		}
 	}
 	var ws []wave
+	first := p.firsts()
 	for n := range last + 1 {
 		if back {
 			n = last - n
 		}
-		ws = append(ws, byNumber[n].alone()...)
+		var others wave
+		for _, d := range byNumber[n] {
+			if !back && first[d.Name] {
+				ws = append(ws, wave{d})
+			} else {
+				others = append(others, d)
+			}
+		}
+		ws = append(ws, others.alone()...)
 	}
 	return ws
 }

@@ -234,8 +234,12 @@ func Notes(p *Plan, all bool) []Note {
 		}
 		notes[n].Devices = append(notes[n].Devices, device)
 	}
+	first := p.firsts()
 	for i := range p.Devices {
 		d := &p.Devices[i]
+		if first[d.Name] {
+			add(d.Name, "nobody has tried this platform on a real device: the change is made here first, and nowhere else until it was read back")
+		}
 		if len(d.Steps) > 0 {
 			add(d.Name, undo(d.Caps))
 			if d.Cut != nil {

@@ -45,7 +45,7 @@ func groupsText(gs []Group) string {
 // Groups join what is the same over ports and devices; what is not stands apart, beside what it is like.
 func TestGroups(t *testing.T) {
 	same := moves("kmin 1 2", "kmax 1 2", "pmax 1 2", "mtu 1 2")
-	p := &Plan{Devices: []DevicePlan{
+	p := &Plan{Lab: true, Devices: []DevicePlan{
 		{
 			Name: "l1", Behaviour: []Behaviour{
 				{Ports: []string{"p1"}, Changes: moves("kmin 1 3", "kmax 1 2", "pmax 1 2", "mtu 1 2")}, {Ports: []string{"p2", "p3"}, Changes: same},

@@ -94,3 +94,49 @@ func TestInBandStops(t *testing.T) {
 		t.Errorf("it is carried out: %+v, %v", r, err)
 	}
 }
+
+// On a platform that nobody has tried, one device with little to lose begins, and the others wait until it was read back.
+func TestUntriedPlatform(t *testing.T) {
+	plan := func(f *fabric, lab bool) *Plan {
+		for i := range f.net.Devices {
+			f.net.Devices[i].Profile.Verified = false
+		}
+		f.boxes["s2"].running = render.Apply(f.wanted("s2", oldConfig()), changes("port p2 mtu 1400")) // one port at risk
+		f.e.Parallel = 8
+		p, err := f.e.Plan(context.Background(), f.net, PlanOptions{Lab: lab})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	all := ApplyOptions{AllowDisruptive: true, AcceptUnverified: true}
+	f := newFabric(stateDir(t), "s1", "s2", "s3")
+	p := plan(f, false)
+	if got := len(p.waves(false)); got != 2 || p.waves(false)[0][0].Name != "s2" || len(p.waves(true)) != 1 {
+		t.Errorf("%d waves", got)
+	}
+	said := Notes(p, false)
+	if !strings.Contains(notesText(said), "s2: nobody has tried this platform") {
+		t.Errorf("what the plan says: %s", notesText(said))
+	}
+	f.boxes["s2"].onCommit = on(1, fault{before: errLost})
+	r, err := f.e.Apply(context.Background(), p, all)
+	if ExitCode(r, err) != 1 || f.boxes["s1"].commits+f.boxes["s3"].commits > 0 || r.Results[0].Cause != NotStarted {
+		t.Errorf("the others did not wait: %+v, %v", r, err)
+	}
+	f.boxes["s2"].onCommit = nil
+	if r, err := f.e.Apply(context.Background(), plan(f, false), all); ExitCode(r, err) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if got := len(plan(newFabric(stateDir(t), "s1", "s2", "s3"), true).waves(false)); got != 1 {
+		t.Errorf("a lab needs no care: %d waves", got)
+	}
+}
+
+func notesText(notes []Note) string {
+	var b strings.Builder
+	for _, n := range notes {
+		b.WriteString(strings.Join(n.Devices, ", ") + ": " + n.Text + "\n")
+	}
+	return b.String()
+}

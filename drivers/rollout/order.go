@@ -49,6 +49,43 @@ func cutOf(d *intent.Device, risks []render.Risk) *Cut {
 	return nil
 }
 
+// firsts are the devices that begin for their platform where nobody has tried it on a real device: of those in the
+// earliest wave, one that cuts no way of ours, with the fewest ports at risk, and with the fewest changes.
+func (p *Plan) firsts() map[string]bool {
+	best, of := map[string]*DevicePlan{}, map[string]int{}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if len(d.Steps) == 0 || d.Verified || p.Lab {
+			continue
+		}
+		of[d.Platform]++
+		if b := best[d.Platform]; b == nil || d.before(b) < 0 {
+			best[d.Platform] = d
+		}
+	}
+	first := map[string]bool{}
+	for platform, d := range best {
+		first[d.Name] = of[platform] > 1
+	}
+	return first
+}
+
+// before orders devices of one platform by how much there is to lose on them.
+func (d *DevicePlan) before(o *DevicePlan) int {
+	cut := func(d *DevicePlan) int {
+		if d.Cut != nil {
+			return 1
+		}
+		return 0
+	}
+	class, ports := d.Worst()
+	otherClass, otherPorts := o.Worst()
+	return cmp.Or(
+		cmp.Compare(d.Steps[0].Wave, o.Steps[0].Wave), cmp.Compare(cut(d), cut(o)), cmp.Compare(class, otherClass),
+		cmp.Compare(ports, otherPorts), cmp.Compare(d.Ops.Total(), o.Ops.Total()),
+	)
+}
+
 // alone splits a wave: first what cuts no way of ours, then each of the others by itself, the farthest first. Where the
 // distance is not known, the device comes last: it may be the nearest.
 func (w wave) alone() []wave {
