@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -92,26 +93,35 @@ type file struct {
 // owner and nothing random is in it.
 func (c Capture) Bytes(es []Evidence) ([]byte, Manifest, error) {
 	m := Manifest{Schema: CaptureSchema, Tool: c.Tool, Anonymised: c.Anonymise}
-	var all []file
 	s, names := newScrubber(), newMasks()
-	counts := map[string]int{}
-	for _, e := range es {
-		dir := folder(e.Diagnosis.Name)
-		if counts[dir]++; counts[dir] > 1 {
-			dir = fmt.Sprintf("%s.%d", dir, counts[dir])
-		}
+	of := make([][]file, len(es)) // by device
+	for i := range es {
 		before := len(s.removed)
-		files, missing, err := e.files(dir, s)
+		files, missing, err := es[i].files(s)
 		if err != nil {
 			return nil, m, err
 		}
-		d := ManifestDevice{Name: e.Diagnosis.Name, OS: e.OS, Missing: missing, Scrubbed: slices.Clone(s.removed[before:])}
-		for _, f := range files {
-			d.Files = append(d.Files, f.name)
+		of[i] = files
+		es[i].learn(files, names)
+		m.Devices = append(m.Devices, ManifestDevice{Name: es[i].Diagnosis.Name, OS: es[i].OS, Missing: missing, Scrubbed: slices.Clone(s.removed[before:])})
+	}
+	for i := range es {
+		es[i].keep(of[i], names)
+	}
+	var all []file
+	taken := map[string]int{}
+	for i := range es {
+		dir := folder(m.Devices[i].Name)
+		if c.Anonymise {
+			dir = orElse(names.names[m.Devices[i].Name], fmt.Sprintf("target-%d", i+1))
 		}
-		m.Devices = append(m.Devices, d)
-		all = append(all, files...)
-		e.learn(files, names)
+		if taken[dir]++; taken[dir] > 1 {
+			dir = fmt.Sprintf("%s.%d", dir, taken[dir])
+		}
+		for _, f := range of[i] {
+			f.name = dir + "/" + f.name
+			all, m.Devices[i].Files = append(all, f), append(m.Devices[i].Files, f.name)
+		}
 	}
 	text, err := indented(m)
 	if err != nil {
@@ -121,7 +131,7 @@ func (c Capture) Bytes(es []Evidence) ([]byte, Manifest, error) {
 	for i := range all {
 		all[i].text = doctorSession.ReplaceAllString(s.everywhere(all[i].text), "fctl-doctor-XXXXXXXX")
 		if c.Anonymise {
-			all[i].name, all[i].text = names.text(all[i].name), names.text(all[i].text)
+			all[i].text = names.text(all[i].text)
 		}
 	}
 	b, err := archive(all)
@@ -132,7 +142,7 @@ func (c Capture) Bytes(es []Evidence) ([]byte, Manifest, error) {
 var doctorSession = regexp.MustCompile(`fctl-doctor-[0-9a-f]{8}`)
 
 // files are the files about one device, scrubbed by themselves.
-func (e *Evidence) files(dir string, s *scrubber) ([]file, []string, error) {
+func (e *Evidence) files(s *scrubber) ([]file, []string, error) {
 	missing := slices.Clone(e.Missing)
 	var fs []file
 	other := newScrubber() // for sentences of ours and of devices, whose words are not taken for secrets elsewhere
@@ -141,7 +151,7 @@ func (e *Evidence) files(dir string, s *scrubber) ([]file, []string, error) {
 		if err != nil {
 			missing = append(missing, "running configuration: "+err.Error())
 		} else {
-			fs = append(fs, file{dir + "/running-config" + extension(e.OS), string(text)})
+			fs = append(fs, file{"running-config" + extension(e.OS), string(text)})
 		}
 	}
 	for _, x := range []struct {
@@ -156,7 +166,7 @@ func (e *Evidence) files(dir string, s *scrubber) ([]file, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		fs = append(fs, file{dir + "/" + x.name, other.shaped(x.name, text)})
+		fs = append(fs, file{x.name, other.shaped(x.name, text)})
 	}
 	for i := range missing {
 		missing[i] = other.shaped("MANIFEST.json", missing[i])
@@ -168,25 +178,34 @@ func (e *Evidence) files(dir string, s *scrubber) ([]file, []string, error) {
 // learn makes the names of a device ones that are replaced.
 func (e *Evidence) learn(files []file, m *masks) {
 	d := e.Diagnosis
-	if _, address, given := strings.Cut(d.Name, ":"); given {
-		m.host(strings.Trim(address, "[]"))
-	} else {
+	if !strings.Contains(d.Name, ":") { // else it is an address, which is replaced as one
 		m.host(d.Name)
 	}
-	host, _, _ := strings.Cut(d.Address, ":")
-	m.host(host)
+	if host, _, err := net.SplitHostPort(d.Address); err == nil {
+		m.host(host)
+	}
 	if d.Facts != nil {
 		m.host(d.Facts.Hostname)
 		m.learn("serial", d.Facts.Serial)
 	}
 	m.neighbours(e.Neighbours)
 	for _, f := range files {
-		if strings.Contains(f.name, "/running-config") {
+		if f.isConfig() {
 			m.config(e.OS, []byte(f.text))
+		}
+	}
+}
+
+// keep leaves those names alone that the device's configuration uses as words of its own.
+func (e *Evidence) keep(files []file, m *masks) {
+	for _, f := range files {
+		if f.isConfig() {
 			m.keep(e.OS, []byte(f.text))
 		}
 	}
 }
+
+func (f file) isConfig() bool { return strings.HasPrefix(f.name, "running-config") }
 
 func extension(os string) string {
 	if os == "sonic" {

@@ -207,14 +207,19 @@ func evidence(t *testing.T, device, raw string) Evidence {
 // equal stays equal.
 func TestCapture(t *testing.T) {
 	const eos = secretsEOS + "hostname leaf1\ninterface Ethernet1/1\n   description to core9 in row seven\n   ip address 10.0.0.11/24\nntp server 10.0.0.12\nsnmp-server contact Jane Roe\nmac address-table static 001c.73aa.bbcc vlan 1\nipv6 route ::/0 fd00::1\nend\n"
-	es := []Evidence{evidence(t, "leaf1", eos), evidence(t, "spine1", secretsSONiC)}
+	named := func() []Evidence {
+		es := []Evidence{evidence(t, "leaf1", eos), evidence(t, "spine1", secretsSONiC), evidence(t, "leaf1", "")}
+		es[2].Diagnosis.Name, es[2].Diagnosis.Address = "eos:[fd00::1]:22", "[fd00::1]:22" // named by its address
+		return es
+	}
+	es := named()
 	for _, anonymise := range []bool{false, true} {
 		c := Capture{Tool: "test", Anonymise: anonymise}
 		b, m, err := c.Bytes(es)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _, _ := c.Bytes([]Evidence{evidence(t, "leaf1", eos), evidence(t, "spine1", secretsSONiC)})
+		again, _, _ := c.Bytes(named())
 		if !bytes.Equal(b, again) {
 			t.Error("the same evidence gives other bytes")
 		}
@@ -228,7 +233,7 @@ func TestCapture(t *testing.T) {
 				t.Errorf("%s is in the capture", w)
 			}
 		}
-		if len(m.Devices) != 2 || len(m.Devices[0].Scrubbed) < 20 {
+		if len(m.Devices) != 3 || len(m.Devices[0].Scrubbed) < 20 {
 			t.Errorf("%+v", m)
 		}
 		private := []string{"leaf1", "spine1", "core9", "example.net", "JPE7654321", "10.0.0.11", "row seven", "Jane Roe", "73aa", "73:aa", "fd00::1"}
@@ -242,7 +247,7 @@ func TestCapture(t *testing.T) {
 		}
 		conf := ""
 		for name, body := range files {
-			if strings.HasSuffix(name, "running-config.txt") {
+			if name == "device-1/running-config.txt" {
 				conf = body
 			}
 		}

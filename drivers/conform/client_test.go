@@ -281,6 +281,18 @@ func (c *client) Save(ctx context.Context) error {
 	return err
 }
 
+// Try reads. A mutant finds out by doing.
+func (c *client) Try(ctx context.Context) ([]drivers.Trial, error) {
+	live, err := c.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.mutant == "tries in earnest" {
+		err = c.write(ctx, "try", []render.Change{to(live, mtu("p1"), ptr("4000"))}, 0)
+	}
+	return []drivers.Trial{{Operation: "read", Verdict: drivers.Allowed, For: "plan", How: "read all"}}, err
+}
+
 func (c *client) Sense(ctx context.Context, names []observe.Name) (observe.Counters, error) {
 	r, err := c.ask(ctx, request{Op: "sense"})
 	got := observe.Counters{Values: map[observe.Port]uint64{}}

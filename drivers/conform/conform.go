@@ -126,5 +126,6 @@ func cases() []testCase {
 		{"open transaction", one(openTransaction)},
 		{"saved", one(saved)},
 		{"sensor", one(sensor)},
+		{"trials change nothing", one(trials)},
 	}
 }

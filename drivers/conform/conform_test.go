@@ -150,6 +150,7 @@ var mutants = []mutant{
 	{name: "aborts nothing", notices: "timed_commit_is_aborted"},
 	{name: "always saved", notices: "saved"},
 	{name: "invents counters", notices: "sensor"},
+	{name: "tries in earnest", notices: "trials_change_nothing"},
 }
 
 // TestMutants runs the suite on broken drivers, in processes of their own because failing is what they have to do.

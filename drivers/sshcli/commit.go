@@ -211,21 +211,21 @@ func (d *Device) finish(ctx context.Context, k *console, name string, within tim
 	return nil
 }
 
-// drop gets rid of a session after a failure, which it returns with what became of the session. It works on when ctx
-// has ended, but not for long.
+// drop gets rid of a session after a failure, which it returns with what became of the session.
 func (d *Device) drop(ctx context.Context, name string, failure error) error {
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-		defer cancel()
-	}
 	if err := d.dropped(ctx, name); err != nil {
 		return fmt.Errorf("%w; session %s could not be dropped and may still be open: %v", failure, name, err)
 	}
 	return fmt.Errorf("%w; nothing of session %s is left on the device", failure, name)
 }
 
+// dropped gets rid of a session, and looks whether it is gone. It works on when ctx has ended, but not for long.
 func (d *Device) dropped(ctx context.Context, name string) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+		defer cancel()
+	}
 	k, err := d.connected(ctx)
 	if err != nil {
 		return err
