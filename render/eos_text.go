@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -251,7 +250,7 @@ func eosStatement(scope, line string) (settings []Setting, leaf bool) {
 	return settings, false
 }
 
-// eosMap reads "qos map dscp 24 26-31 to traffic-class 3" and "qos map traffic-class 3 to tx-queue 3".
+// eosMap reads "qos map dscp 24 26-31 cs6 to traffic-class 3" and "qos map traffic-class 3 to tx-queue 3".
 func eosMap(words []string) (heads []string, value string, ok bool) {
 	n := len(words)
 	if n < 7 || words[0] != "qos" || words[1] != "map" || words[n-3] != "to" || !eosIsClass(words[n-1]) {
@@ -270,9 +269,9 @@ func eosMap(words []string) (heads []string, value string, ok bool) {
 		if !isRange {
 			hi = lo
 		}
-		a, erra := strconv.ParseUint(lo, 10, 8)
-		b, errb := strconv.ParseUint(hi, 10, 8)
-		if erra != nil || errb != nil || a > b || int(b) > last {
+		a, oka := parseCodePoint(lo) // a traffic class is a small number too
+		b, okb := parseCodePoint(hi)
+		if !oka || !okb || a > b || int(b) > last {
 			return nil, "", false
 		}
 		for i := a; i <= b; i++ {

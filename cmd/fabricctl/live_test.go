@@ -44,6 +44,14 @@ func TestDriftIsStable(t *testing.T) {
 	if !strings.Contains(first, "1500B → 9214B") {
 		t.Error(first)
 	}
+	for _, format := range []string{"json", "markdown"} {
+		first := b.must(t, exitChanges, "drift", "-o", format).out
+		for range 9 {
+			if d := cmp.Diff(first, b.must(t, exitChanges, "drift", "-o", format).out); d != "" {
+				t.Fatalf("%s (-first +later):\n%s", format, d)
+			}
+		}
+	}
 }
 
 // TestLowerMTU: hosts lower their MTU before the switches do, and raise it after them.
