@@ -41,12 +41,12 @@ func (c *checker) document(n *node) string {
 	}
 	c.kind = kind.text
 	c.schema = schemaOf(c.kind)
-	c.check(c.schema, n, "")
+	c.check(c.schema, n, nil)
 	return c.kind
 }
 
 // check compares one place with its field.
-func (c *checker) check(f *field, n *node, path string) {
+func (c *checker) check(f *field, n *node, path *trail) {
 	if n.bad {
 		return
 	}
@@ -61,7 +61,7 @@ func (c *checker) check(f *field, n *node, path string) {
 		if _, p := f.scalar.parse(n.text); p != nil {
 			subject := fmt.Sprintf("%s: %q", path, clip(n.text))
 			if f.scalar.secret || p.rule == "literal-secret" {
-				subject = path
+				subject = path.String()
 			}
 			hint := p.hint
 			if f.list != nil && f.list.scalar != nil {
@@ -122,14 +122,14 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-func (c *checker) mapping(f *field, n *node, path string) {
+func (c *checker) mapping(f *field, n *node, path *trail) {
 	for i, k := range n.keys {
 		child := n.kids[k]
 		if kf := f.kid(k); kf != nil {
 			if i+1 < len(n.keys) && c.comma(f, kf, n, k, n.keys[i+1], path) {
 				continue
 			}
-			c.check(kf, child, join(path, k))
+			c.check(kf, child, &trail{up: path, key: k})
 			continue
 		}
 		if child.bad { // the rest of a number, reported
@@ -137,20 +137,20 @@ func (c *checker) mapping(f *field, n *node, path string) {
 		}
 		if f.dict == nil {
 			child.bad = true
-			c.unknown(f, n, k, path)
+			c.unknown(f, n, k, path.String())
 			continue
 		}
 		if _, p := nameScalar().parse(k); p != nil {
 			child.bad = true
-			c.found.Errorf(p.rule, n.at[k], p.hint, "%s: %q %s", cmpPath(path), clip(k), p.what)
+			c.found.Errorf(p.rule, n.at[k], p.hint, "%s: %q %s", cmpPath(path.String()), clip(k), p.what)
 			continue
 		}
-		c.check(f.dict, child, join(path, k))
+		c.check(f.dict, child, &trail{up: path, key: k})
 	}
 }
 
 // comma reports a number that YAML cut in two at a comma: {kmin: 0,8MB} is a kmin of 0, and a key 8MB without a value.
-func (c *checker) comma(f, kf *field, n *node, key, next, path string) bool {
+func (c *checker) comma(f, kf *field, n *node, key, next string, path *trail) bool {
 	v, rest := n.kids[key], n.kids[next]
 	if kf.scalar == nil || kf.scalar.secret || f.kid(next) != nil || f.dict != nil || v.shape != scalarNode || v.bad || !rest.null || rest.bad ||
 		!isDigits(v.text) || next == "" || !isDigits(next[:1]) {
@@ -162,20 +162,23 @@ func (c *checker) comma(f, kf *field, n *node, key, next, path string) bool {
 		return false
 	}
 	v.bad, rest.bad = true, true
-	c.found.Errorf(p.rule, v.pos(), p.hint, "%s: %q %s", join(path, key), clip(whole), p.what)
+	c.found.Errorf(p.rule, v.pos(), p.hint, "%s: %q %s", join(path.String(), key), clip(whole), p.what)
 	return true
 }
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-func (c *checker) elements(f *field, n *node, path string) {
-	first := map[string]*node{}
+func (c *checker) elements(f *field, n *node, path *trail) {
+	var first map[string]*node
+	if f.named {
+		first = make(map[string]*node, len(n.items))
+	}
 	for i, e := range n.items {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		if f.named && e.name() != "" && isName(e.name(), "-_.") {
-			at = join(path, e.name())
+		at := trail{up: path, index: i}
+		if f.named && isName(e.name(), "-_.") {
+			at.key = e.name()
 		}
-		c.check(f.list, e, at)
+		c.check(f.list, e, &at)
 		if !f.named || e.bad {
 			continue
 		}
@@ -184,7 +187,7 @@ func (c *checker) elements(f *field, n *node, path string) {
 			e.bad = true
 		case name == "":
 			e.bad = true
-			c.found.Errorf("missing", e.pos(), "add a name", "%s has no name", at)
+			c.found.Errorf("missing", e.pos(), "add a name", "%s has no name", &at)
 		case first[name] != nil:
 			e.bad = true
 			c.found.Add(diag.Finding{
@@ -319,7 +322,7 @@ func misspelt(f *field, n *node, key string) bool {
 }
 
 // complete reports what is missing in merged documents.
-func (c *checker) complete(f *field, n *node, path string) {
+func (c *checker) complete(f *field, n *node, path *trail) {
 	if n == nil || n.bad {
 		return
 	}
@@ -328,20 +331,22 @@ func (c *checker) complete(f *field, n *node, path string) {
 		for i := range f.kids {
 			k := &f.kids[i]
 			if k.required && !n.has(k.key) && k.key != "apiVersion" && k.key != "kind" && !misspelt(f, n, k.key) {
-				c.found.Errorf("missing", n.pos(), fmt.Sprintf("add %s: %s", k.key, k.doc), "%s has no %s", cmpPath(path), k.key)
+				c.found.Errorf("missing", n.pos(), fmt.Sprintf("add %s: %s", k.key, k.doc), "%s has no %s", cmpPath(path.String()), k.key)
 			}
-			c.complete(k, n.kids[k.key], join(path, k.key))
+			if kid := n.kids[k.key]; kid != nil {
+				c.complete(k, kid, &trail{up: path, key: k.key})
+			}
 		}
 		if f.dict != nil {
-			n.each(func(key string, e *node) { c.complete(f.dict, e, join(path, key)) })
+			n.each(func(key string, e *node) { c.complete(f.dict, e, &trail{up: path, key: key}) })
 		}
 	case listNode:
 		for i, e := range n.items {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			if f.named && e.name() != "" {
-				at = join(path, e.name())
+			at := trail{up: path, index: i}
+			if f.named {
+				at.key = e.name()
 			}
-			c.complete(f.list, e, at)
+			c.complete(f.list, e, &at)
 		}
 	case scalarNode:
 	}

@@ -231,3 +231,22 @@ func join(path, key string) string {
 	}
 	return path + "." + key
 }
+
+// trail is where a value stands: keys from the top of the document, as a chain. Its text is made when somebody is told,
+// which for nearly all values of a large model is never.
+type trail struct {
+	up    *trail
+	key   string // of a mapping, or the name of a list's element
+	index int    // of an element, when key is ""
+}
+
+// String is the keys joined by ".", elements without a name as [n]; "" for nil, the top.
+func (t *trail) String() string {
+	switch {
+	case t == nil:
+		return ""
+	case t.key == "":
+		return t.up.String() + "[" + strconv.Itoa(t.index) + "]"
+	}
+	return join(t.up.String(), t.key)
+}

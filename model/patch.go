@@ -186,6 +186,22 @@ func (f *Fabric) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// anyLater reports whether f, or anything below it, is read without being rendered yet. known is what was found before.
+func (f *field) anyLater(known map[*field]bool) bool {
+	if f == nil {
+		return false
+	}
+	any, ok := known[f]
+	if !ok {
+		any = f.later || f.dict.anyLater(known) || f.list.anyLater(known)
+		for i := range f.kids {
+			any = f.kids[i].anyLater(known) || any
+		}
+		known[f] = any
+	}
+	return any
+}
+
 // notRendered reports the leaves that nothing is rendered from yet: one finding per place of the schema.
 func notRendered(docs roots) diag.List {
 	type group struct {
@@ -194,19 +210,21 @@ func notRendered(docs roots) diag.List {
 	}
 	var groups []*group
 	index := map[string]*group{}
-	var visit func(f *field, n *node, path, at string)
-	visit = func(f *field, n *node, path, at string) {
-		if n == nil || n.bad || f == nil {
+	later := map[*field]bool{}
+	var visit func(f *field, n *node, path, at *trail)
+	visit = func(f *field, n *node, path, at *trail) {
+		if n == nil || n.bad || !f.anyLater(later) {
 			return
 		}
 		if f.later {
-			g := index[path]
+			name := path.String()
+			g := index[name]
 			if g == nil {
-				g = &group{path: path}
-				index[path] = g
+				g = &group{path: name}
+				index[name] = g
 				groups = append(groups, g)
 			}
-			g.where = append(g.where, diag.Related{Pos: n.pos(), Msg: at})
+			g.where = append(g.where, diag.Related{Pos: n.pos(), Msg: at.String()})
 			return
 		}
 		for _, k := range n.keys {
@@ -215,18 +233,18 @@ func notRendered(docs roots) diag.List {
 			if c == nil && f.dict != nil {
 				c, generic = f.dict, f.dict.key
 			}
-			visit(c, n.kids[k], join(path, generic), join(at, k))
+			visit(c, n.kids[k], &trail{up: path, key: generic}, &trail{up: at, key: k})
 		}
 		for i, e := range n.items {
-			name := fmt.Sprintf("%s[%d]", at, i)
-			if f.named && e.name() != "" {
-				name = join(at, e.name())
+			name := trail{up: at, index: i}
+			if f.named {
+				name.key = e.name()
 			}
-			visit(f.list, e, path, name)
+			visit(f.list, e, path, &name)
 		}
 	}
-	visit(fabricSchema(), docs.fabric, "", "")
-	visit(inventorySchema(), docs.inventory, "", "")
+	visit(fabricSchema(), docs.fabric, nil, nil)
+	visit(inventorySchema(), docs.inventory, nil, nil)
 	var l diag.List
 	for _, g := range groups {
 		const most = 8

@@ -285,7 +285,7 @@ func completeProfiles(docs roots, found *diag.List) {
 	c := &checker{}
 	for _, h := range sortedHardware(docs.profiles) {
 		for _, n := range docs.profiles[h] {
-			c.complete(profileSchema(), n, "")
+			c.complete(profileSchema(), n, nil)
 		}
 	}
 	found.Add(c.found...)

@@ -1,7 +1,5 @@
 package model
 
-import "slices"
-
 // field describes one place of a document: which node kinds it takes, and what may stand below. A place may take
 // several kinds (xoff is a size or a mapping). Keys of mappings, elements of lists and leaves are all fields.
 type field struct {
@@ -17,8 +15,10 @@ type field struct {
 }
 
 func (f *field) kid(key string) *field {
-	if i := slices.IndexFunc(f.kids, func(k field) bool { return k.key == key }); i >= 0 {
-		return &f.kids[i]
+	for i := range f.kids { // a field is large: not by value
+		if f.kids[i].key == key {
+			return &f.kids[i]
+		}
 	}
 	return nil
 }

@@ -24,8 +24,12 @@ const (
 type reader struct {
 	found diag.List
 	nodes int
-	full  bool // the limit on nodes was reported
-	wrong int  // documents that are not YAML
+	full  bool       // the limit on nodes was reported
+	wrong int        // documents that are not YAML
+	room  []struct { // for nodes to come, of whichever document
+		node   node
+		origin Origin
+	}
 }
 
 // documents reads the YAML documents of one file. A document that is not YAML is reported, and the others are read.
@@ -74,9 +78,11 @@ type part struct {
 }
 
 // split cuts a file at its "---" lines, so that a broken document does not hide the others. A line that begins with
-// "---" always starts a document (YAML 1.2 section 9.1.2), also inside quotes.
+// "---" always starts a document (YAML 1.2 section 9.1.2), also inside quotes. The parts are parts of b, which is changed
+// where it names a version that the library does not know.
 func split(b []byte) []part {
 	var parts []part
+	all, start := b, 0 // the whole, and where the part at hand begins
 	cur, line, content := part{}, 0, false
 	for len(b) > 0 {
 		end := bytes.IndexByte(b, '\n') + 1
@@ -87,12 +93,12 @@ func split(b []byte) []part {
 		rest, marker := bytes.CutPrefix(l, []byte("---"))
 		if marker && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0) && content {
 			parts = append(parts, cur)
+			start += len(cur.text)
 			cur = part{line: line}
 		}
-		if version, ok := bytes.CutPrefix(l, []byte("%YAML 1.2")); ok { // the library reads 1.2, but knows only 1.1 by name
-			l = append([]byte("%YAML 1.1"), version...)
+		if cur.text = all[start : start+len(cur.text)+len(l)]; bytes.HasPrefix(l, []byte("%YAML 1.2")) {
+			l[len("%YAML 1.")] = '1' // the library reads 1.2, but knows only 1.1 by name
 		}
-		cur.text = append(cur.text, l...)
 		if t := bytes.TrimSpace(l); len(t) > 0 && t[0] != '%' && t[0] != '#' {
 			content = true // directives and comments belong to the document that follows
 		}
@@ -126,7 +132,7 @@ func (c *converter) pos(y *yaml.Node) diag.Pos {
 }
 
 func (c *converter) convert(y *yaml.Node, depth int) *node {
-	n := &node{layer: c.layer, from: &Origin{Kind: FromLine, Pos: c.pos(y)}}
+	n := c.node(c.pos(y))
 	for hops := 0; y.Kind == yaml.AliasNode && hops < maxDepth; hops++ {
 		y = y.Alias
 		n.from.Pos = c.pos(y)
@@ -151,10 +157,12 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
-		n.shape, n.kids, n.at = mapNode, map[string]*node{}, map[string]diag.Pos{}
+		n.shape, n.kids, n.at = mapNode, make(map[string]*node, len(y.Content)/2), make(map[string]diag.Pos, len(y.Content)/2)
+		n.keys = make([]string, 0, len(y.Content)/2)
 		c.mapping(n, y, depth)
 	case yaml.SequenceNode:
 		n.shape = listNode
+		n.items = make([]*node, 0, len(y.Content))
 		for _, e := range y.Content {
 			if c.full {
 				break
@@ -165,6 +173,22 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 		n.text, n.null = y.Value, isNull(y)
 	}
 	return n
+}
+
+// node is a new node with the origin of its line. They are made by the hundred, since a large model has a million.
+func (c *converter) node(pos diag.Pos) *node {
+	const hundred = 128
+	if len(c.room) == 0 {
+		c.room = make([]struct {
+			node   node
+			origin Origin
+		}, hundred)
+	}
+	x := &c.room[0]
+	c.room = c.room[1:]
+	x.origin = Origin{Kind: FromLine, Pos: pos}
+	x.node = node{layer: c.layer, from: &x.origin}
+	return &x.node
 }
 
 func isNull(y *yaml.Node) bool {

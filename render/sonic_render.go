@@ -24,9 +24,9 @@ func sonicRender(d intent.Device, f Facts) (Config, diag.List) {
 				b.like(same, p)
 				continue
 			}
-			from := len(b.puts)
+			from, own := len(b.puts), b.own
 			b.port(p, d.PolicyOf(p))
-			b.done[k] = span{from, len(b.puts)}
+			b.done[k] = span{from, len(b.puts), b.own - own}
 		case p.State == intent.Active && p.Iface != "":
 			b.cannot(p, "", "", "%s of %s is bound to %q; SONiC names ports Ethernet and a number", p.Name, d.Name, p.Iface)
 		}
@@ -39,6 +39,7 @@ type sonicBuilder struct {
 	d        *intent.Device
 	names    Names
 	puts     []sonicPut
+	own      int                // how many of them are in a port's own rows
 	done     map[sonicKind]span // the puts of the first port of each kind
 	findings diag.List
 }
@@ -49,8 +50,8 @@ type sonicKind struct {
 	policy int32
 }
 
-// span is a part of the puts.
-type span struct{ from, to int }
+// span is a part of the puts, and how many of them are in a port's own rows.
+type span struct{ from, to, own int }
 
 // sonicPut is one wish of one port.
 type sonicPut struct {
@@ -74,11 +75,16 @@ func (b *sonicBuilder) bind(p *intent.Port, table, suffix, field, value string, 
 	b.put(p, table, p.Iface+suffix, field, value, origin)
 	last := &b.puts[len(b.puts)-1]
 	last.suffix, last.own = suffix, true
+	b.own++
 }
 
 // like gives p the rows that a port of the same kind has.
 func (b *sonicBuilder) like(same span, p *intent.Port) {
 	row, suffix := p.Iface, ""
+	if cap(b.puts)-len(b.puts) < same.own {
+		b.puts = slices.Grow(b.puts, same.own*len(b.d.Ports)) // nearly all ports are alike
+	}
+	b.own += same.own
 	for _, x := range b.puts[same.from:same.to] {
 		if !x.own {
 			continue
