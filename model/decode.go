@@ -81,6 +81,7 @@ func decodeClass(n *node) Class {
 		Name: n.name(), Pos: n.pos(), Role: text(n.get("role")), Lossless: boolean(n.get("lossless")),
 		ECN:       ECN{Kmin: size("ecn", "kmin"), Kmax: size("ecn", "kmax"), Pmax: value(n.get("ecn", "pmax"), units.ParsePercent)},
 		Bandwidth: value(n.get("bandwidth"), units.ParsePercent),
+		Weight:    integer(n.get("weight")),
 		Xoff: Xoff{
 			Bytes: size("pfc", "xoff"), Alpha: value(n.get("pfc", "xoff", "alpha"), units.ParseRatio),
 			Share: value(n.get("pfc", "xoff", "share"), units.ParsePercent), Of: text(n.get("pfc", "xoff", "of")),

@@ -76,6 +76,7 @@ type Class struct {
 	ECN       ECN
 	ECNOff    Value[bool]          // ecn: off, PFC alone is meant
 	Bandwidth Value[units.Percent] // share of the non-strict classes, whole percent
+	Weight    Value[int]           // in place of a share: relative to the other classes' weights, which need not add up to 100
 	Strict    Value[bool]          // scheduling: strict
 	NoSched   Value[bool]          // scheduling: none, the queue has no scheduler of its own and the device's default holds
 	Xoff      Xoff                 // not rendered yet

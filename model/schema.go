@@ -199,8 +199,9 @@ func classSchema(whole bool) *field {
 		leaf("pmax", shareScalar(), "marking probability at kmax"),
 	)
 	bandwidth := leaf("bandwidth", wholeShareScalar(), "share among the weighted classes")
+	weight := leaf("weight", intScalar("weight", 1, 100), "in place of bandwidth: weight relative to the other classes', as switches count; the weights need not add up to 100")
 	if !whole {
-		return &field{key: "class", kids: []field{name, ecn, bandwidth}}
+		return &field{key: "class", kids: []field{name, ecn, bandwidth, weight}}
 	}
 	ecn.doc += "; off when PFC alone is meant"
 	ecn.scalar = enumScalar("off")
@@ -224,6 +225,7 @@ func classSchema(whole bool) *field {
 			leaf("xon", autoBytesScalar(), "where pause ends").inert(),
 		),
 		bandwidth,
+		weight,
 		leaf("scheduling", enumScalar("strict", "weighted", "none"), "default weighted; none: the queue has no scheduler of its own, and what the device does by itself holds"),
 		leaf("fan_in", intScalar("number", 1, 4096), "smallest congesting fan-in, for the ECN rules").inert(),
 		leaf("flows", intScalar("number", 1, 1<<20), "flows per fan-in, for the ECN rules").inert(),

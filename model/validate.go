@@ -100,13 +100,24 @@ func (v *validator) code() {
 func (v *validator) bandwidth() {
 	v.sum(v.f.Classes, nil)
 	for i := range v.f.Classes {
-		if c := &v.f.Classes[i]; c.Strict.V && c.Bandwidth.Set {
-			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove bandwidth, or scheduling: strict",
-				"class %s is strict and takes no share, but has bandwidth %s", c.Name, c.Bandwidth.V)
-		} else if c.NoSched.V && c.Bandwidth.Set {
-			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove bandwidth, or scheduling: none",
-				"class %s has no scheduler and takes no share, but has bandwidth %s", c.Name, c.Bandwidth.V)
-		}
+		v.share(&v.f.Classes[i], &v.f.Classes[i])
+	}
+}
+
+// share checks the share or weight that c, a class or an override of it, gives to class base.
+func (v *validator) share(c, base *Class) {
+	key, pos, what := "bandwidth", c.Bandwidth.Pos(), c.Bandwidth.V.String()
+	if c.Weight.Set {
+		key, pos, what = "weight", c.Weight.Pos(), fmt.Sprint(c.Weight.V)
+	}
+	switch {
+	case !c.Bandwidth.Set && !c.Weight.Set:
+	case c.Bandwidth.Set && c.Weight.Set:
+		v.found.Errorf("bandwidth", pos, "keep one of them", "class %s has weight %s and bandwidth %s, which are two ways to say one thing", c.Name, what, c.Bandwidth.V)
+	case base.Strict.V:
+		v.found.Errorf("bandwidth", pos, "remove "+key+", or scheduling: strict", "class %s is strict and takes no share, but has %s %s", c.Name, key, what)
+	case base.NoSched.V:
+		v.found.Errorf("bandwidth", pos, "remove "+key+", or scheduling: none", "class %s has no scheduler and takes no share, but has %s %s", c.Name, key, what)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // override checks a role's override and those below it: that what they change exists there, and that what results is
@@ -66,12 +67,7 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 			ecn = a.class(c.Name).ECN.Over(ecn)
 		}
 		v.ramp(c.Name, c.ECN, c.ECN.Over(ecn), fmt.Sprintf("%s.classes.%s", path, c.Name))
-		if c.Bandwidth.Set && v.f.Classes[base].Strict.V {
-			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove it", "class %s is strict and takes no share", c.Name)
-		}
-		if c.Bandwidth.Set && v.f.Classes[base].NoSched.V {
-			v.found.Errorf("bandwidth", c.Bandwidth.Pos(), "remove it", "class %s has scheduling: none and takes no share", c.Name)
-		}
+		v.share(&c, &v.f.Classes[base])
 		shares = shares || c.Bandwidth.Set
 	}
 	if shares {
@@ -120,7 +116,13 @@ func (m MTU) Over(below MTU) MTU {
 // Over is c with the values of below where c has none: those that an override may change.
 func (c Class) Over(below Class) Class {
 	r := below
-	r.ECN, r.Bandwidth = c.ECN.Over(below.ECN), winning(c.Bandwidth, below.Bandwidth)
+	r.ECN = c.ECN.Over(below.ECN)
+	switch {
+	case c.Weight.Set:
+		r.Bandwidth, r.Weight = Value[units.Percent]{}, winning(c.Weight, below.Weight)
+	case c.Bandwidth.Set:
+		r.Bandwidth, r.Weight = winning(c.Bandwidth, below.Bandwidth), Value[int]{}
+	}
 	return r
 }
 

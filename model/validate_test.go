@@ -28,6 +28,8 @@ func TestFindings(t *testing.T) {
 		{"no code point", with(t, "dscp: [48]", "dscp: []")},
 		{"bandwidth", with(t, "bandwidth: 40%", "bandwidth: 41%")},
 		{"strict share", with(t, "scheduling: strict", "scheduling: strict, bandwidth: 1%") + ""},
+		{"share and weight", with(t, "bandwidth: 40%", "bandwidth: 40%, weight: 12")},
+		{"strict weight", with(t, "scheduling: strict", "scheduling: strict, weight: 12")},
 		{"share without a scheduler", with(t, "scheduling: strict", "scheduling: none, bandwidth: 1%") + ""},
 		{"no rest", with(t, "dscp: rest", "dscp: [0]")},
 		{"two rest", with(t, "dscp: [48]", "dscp: rest")},

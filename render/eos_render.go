@@ -143,6 +143,7 @@ func (b *eosBuilder) port() {
 	if known.Has(intent.AreaMaps) {
 		b.maps()
 	}
+	b.shares()
 	for i := range b.pol.Queues {
 		b.queue(scope, i)
 	}
@@ -321,6 +322,20 @@ func (b *eosBuilder) queue(port string, i int) {
 	if x.ECN.On {
 		b.put(b.profile, line, "", "", fmt.Sprintf("class.%d", i))
 		b.ecn(scope, eosInside(port, line), i)
+	}
+}
+
+// shares refuses weights that are no percentages.
+func (b *eosBuilder) shares() {
+	total, last := 0, 0
+	for i, q := range b.pol.Queues {
+		if q.Weight > 0 && !q.Strict {
+			total, last = total+int(q.Weight), i
+		}
+	}
+	if total > 100 && b.pol.Known.Has(intent.AreaScheduler) {
+		b.refuse(fmt.Sprintf("weight.%d", last), fmt.Sprintf("lower the weights by %d together", total-100),
+			"the weights of the classes add up to %d; EOS takes percent of the bandwidth, at most 100 together", total)
 	}
 }
 

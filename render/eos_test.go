@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	eosswitch "github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
 )
@@ -23,6 +24,9 @@ func eosTestTarget() target {
 		areas: intent.SwitchAreas,
 		adjust: func(t *rapid.T, p *intent.Policy) {
 			p.MTU = min(p.MTU, 9214)
+			for i := range p.Queues {
+				p.Queues[i].Weight = min(p.Queues[i].Weight, 25) // percent: of four classes at most
+			}
 			p.Pause = rapid.SampledFrom([]intent.Pause{{}, {}, {Send: true}, {Receive: true}, {Send: true, Receive: true}}).Draw(t, "pause")
 			var named []uint8
 			for i, q := range p.Queues {
@@ -261,4 +265,17 @@ func must(t testing.TB, d intent.Device) Config {
 		t.Fatalf("findings: %v", l)
 	}
 	return c
+}
+
+// TestEOSWeights: weights that are no percentages cannot be said.
+func TestEOSWeights(t *testing.T) {
+	d := eosLeaf()
+	d.Policies = slices.Clone(d.Policies)
+	for i := range d.Policies {
+		d.Policies[i].Queues[0].Weight = 60
+	}
+	_, l := eosRender(d, Facts{})
+	if i := slices.IndexFunc(l, func(f diag.Finding) bool { return f.Rule == "not-expressible" }); i < 0 || !strings.Contains(l[i].Msg, "add up to 120") || l[i].Hint != "lower the weights by 20 together" {
+		t.Error(l)
+	}
 }

@@ -39,7 +39,7 @@ func eosPorts(c Config) map[string]Port {
 	out := map[string]Port{}
 	for _, s := range c {
 		if name, ok := strings.CutPrefix(s.Key.Object, eosInterfaceMode); ok && s.Key.Scope == "" && eosEthernet.MatchString(name) {
-			out[name] = out[name]
+			out[name] = Port{Speed: out[name].Speed}
 		}
 		path := eosPath(s.Key.Scope)
 		m := eosSpeed.FindStringSubmatch(s.Key.Object)

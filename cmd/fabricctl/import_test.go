@@ -145,9 +145,9 @@ func TestImportGolden(t *testing.T) {
 	before := b.config(t)
 	r := b.imported(t, exitError, "spine1")
 	for _, want := range []string{
-		`error: watchdog-on: no PFC watchdog on spine1`, `error: cnp-class: class class-7 carries congestion notifications and is not strict`,
+		`error: watchdog-on: no PFC watchdog on spine1`, `error: cnp-class: class class-7 carries congestion notifications and has weight 14 instead of strict`,
 		`warning: differs: priority 2 pfc is none on spine1 \(8 ports\), and the model says on, as 20 other ports have it`,
-		`(?m)^  mtu +nothing$`, `(?m)^  maps +spine1: \d+ settings `,
+		`(?m)^  mtu +nothing$`, `(?m)^  scheduler +nothing$`, `(?m)^  maps +spine1: \d+ settings `,
 	} {
 		if !regexp.MustCompile(want).MatchString(r.out) {
 			t.Errorf("no %s in %s", want, r)

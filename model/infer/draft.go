@@ -23,6 +23,7 @@ type draft struct {
 	hostMTU placement[units.Bytes] // of hosts
 	ecn     [8]placement[intent.ECN]
 	shares  placement[[8]uint8]
+	weights bool // shares are relative weights: somewhere they add up to more than 100
 	dog     placement[intent.Watchdog]
 	mtuSeen bool // some switch port told its MTU
 	nicSeen bool // some host did

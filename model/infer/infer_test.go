@@ -102,6 +102,10 @@ func drawFabric(t *rapid.T) string {
 	say("  hosts: {per_leaf: %d, netdevs: [rdma0]}", num("hosts", 1, 3))
 	say("mtu: {fabric: %dB, host: %dB}\nclasses:", num("mtu", 4200, 9214), num("host mtu", 1500, 4000))
 	lossless := num("lossless", 1, 2)
+	share := func() string { return fmt.Sprintf("bandwidth: %d%%", num("share", 1, 30)) }
+	if rapid.Bool().Draw(t, "weights") {
+		share = func() string { return fmt.Sprintf("weight: %d", num("weight", 1, 100)) }
+	}
 	ecn := map[int]bool{}
 	for i := range lossless {
 		ecn[i] = rapid.Bool().Draw(t, "ecn")
@@ -109,10 +113,10 @@ func drawFabric(t *rapid.T) string {
 		if ecn[i] {
 			e = ", ecn: " + ramp()
 		}
-		say("  - {name: lossless-%d, dscp: [%d], priority: %d, lossless: true, bandwidth: %d%%%s}", 3+i, 26+i, 3+i, num("share", 1, 30), e)
+		say("  - {name: lossless-%d, dscp: [%d], priority: %d, lossless: true, %s%s}", 3+i, 26+i, 3+i, share(), e)
 	}
 	say("  - {name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: %s}", rapid.SampledFrom([]string{"strict", "none", "weighted"}).Draw(t, "cnp"))
-	say("  - {name: default, dscp: rest, priority: 0, bandwidth: %d%%}", num("share", 1, 30))
+	say("  - {name: default, dscp: rest, priority: 0, %s}", share())
 	watched := rapid.Bool().Draw(t, "watchdog")
 	if watched {
 		say("pfc_watchdog: %s", dog())
@@ -122,7 +126,7 @@ func drawFabric(t *rapid.T) string {
 			say("%smtu: {fabric: %dB}", indent, num("mtu", 4200, 9214))
 		}
 		if ecn[0] && rapid.Bool().Draw(t, "ecn here") {
-			say("%sclasses: [{name: lossless-3, ecn: %s, bandwidth: %d%%}]", indent, ramp(), num("share", 1, 30))
+			say("%sclasses: [{name: lossless-3, ecn: %s, %s}]", indent, ramp(), share())
 		}
 		if watched && rapid.Bool().Draw(t, "watchdog here") {
 			say("%spfc_watchdog: %s", indent, dog())

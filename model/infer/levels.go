@@ -110,12 +110,10 @@ func (d *draft) levels() {
 			return e, v.pol.Known.Has(intent.AreaECN) && d.class(uint8(i)) != nil
 		}, func(_, to intent.ECN) bool { return to.On })
 	}
-	d.shares = placed(d.ports, func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, d.canShare)
-	if !fits(d.shares[place{}]) {
-		d.found.Warningf("shares", noPos, "make the weights add up to at most 100 on the devices, or leave scheduler observed",
-			"the weights of the queues add up to %d on most ports; a model gives shares of at most 100%% together, so it gives none", sum(d.shares[place{}]))
-		d.shares = placement[[8]uint8]{}
+	for _, v := range d.ports {
+		d.weights = d.weights || v.pol.Known.Has(intent.AreaScheduler) && sum(d.sharesOf(v.pol)) > 100
 	}
+	d.shares = placed(d.ports, func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, canShare)
 	if slices.ContainsFunc(d.classes, func(c class) bool { return c.lossless }) {
 		d.dog = placed(inside(d.ports), func(v vote) (intent.Watchdog, bool) {
 			return v.pol.Watchdog, v.pol.Known.Has(intent.AreaWatchdog)
@@ -147,16 +145,14 @@ func (d *draft) sharesOf(p *intent.Policy) (s [8]uint8) {
 }
 
 // canShare: an override gives a class another share, but cannot take its share away.
-func (d *draft) canShare(from, to [8]uint8) bool {
+func canShare(from, to [8]uint8) bool {
 	for i := range from {
 		if from[i] > 0 && to[i] == 0 {
 			return false
 		}
 	}
-	return fits(to)
+	return true
 }
-
-func fits(s [8]uint8) bool { return sum(s) <= 100 }
 
 func sum(s [8]uint8) (n int) {
 	for _, w := range s {

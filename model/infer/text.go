@@ -185,6 +185,14 @@ func (d *draft) writeMTU(w *writer) {
 // exact is a size in bytes: MTUs are known by their numbers.
 func exact(b units.Bytes) string { return fmt.Sprintf("%dB", int64(b)) }
 
+// share is a weight as the model says it.
+func (d *draft) share(n uint8) string {
+	if d.weights {
+		return fmt.Sprintf("weight: %d", n)
+	}
+	return fmt.Sprintf("bandwidth: %d%%", n)
+}
+
 func (d *draft) writeClasses(w *writer) {
 	w.line(0, "classes:")
 	for i := range d.classes {
@@ -211,7 +219,7 @@ func (d *draft) writeClasses(w *writer) {
 		case !c.used:
 			w.line(2, "scheduling: none")
 		case share > 0:
-			w.line(2, "bandwidth: %d%%", share)
+			w.line(2, "%s", d.share(share))
 		}
 	}
 }
@@ -340,7 +348,7 @@ func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
 			fields = append(fields, "ecn: {"+ecnFields(d.ecn[c.priority].inherited(p), e)+"}")
 		}
 		if s, ok := d.shares[p]; ok && s[c.priority] != d.shares.inherited(p)[c.priority] {
-			fields = append(fields, fmt.Sprintf("bandwidth: %d%%", s[c.priority]))
+			fields = append(fields, d.share(s[c.priority]))
 		}
 		if len(fields) > 0 {
 			ramps = append(ramps, c.priority)

@@ -204,14 +204,18 @@ func (c *compiled) set(f Field, o *model.Origin) {
 func (c *compiled) class(k *model.Class) {
 	p := k.Priority.V & 7
 	line := &model.Origin{Kind: model.FromLine, Pos: k.Pos}
+	weight, weightFrom := uint8(k.Bandwidth.V/units.OnePercent), k.Bandwidth.From
+	if k.Weight.Set {
+		weight, weightFrom = uint8(k.Weight.V), k.Weight.From
+	}
 	q := Queue{
-		Used: !k.NoSched.V, Lossless: k.Lossless.V, Strict: k.Strict.V, Weight: uint8(k.Bandwidth.V / units.OnePercent),
+		Used: !k.NoSched.V, Lossless: k.Lossless.V, Strict: k.Strict.V, Weight: weight,
 		ECN: ECN{On: k.ECN.Kmin.Set && k.ECN.Kmax.Set && k.ECN.Pmax.Set},
 	}
 	c.set(field("class", p), k.Priority.From)
 	c.set(field("lossless", p), firstOrigin(k.Lossless.From, line))
 	c.set(field("scheduling", p), firstOrigin(k.Strict.From, line))
-	c.set(field("weight", p), firstOrigin(k.Bandwidth.From, line))
+	c.set(field("weight", p), firstOrigin(weightFrom, line))
 	if q.ECN.On {
 		q.ECN.Kmin, q.ECN.Kmax, q.ECN.Pmax = k.ECN.Kmin.V, k.ECN.Kmax.V, k.ECN.Pmax.V
 		c.set(field("ecn", p)+".kmin", k.ECN.Kmin.From)
