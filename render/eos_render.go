@@ -329,7 +329,7 @@ func (b *eosBuilder) queue(port string, i int) {
 func (b *eosBuilder) shares() {
 	total, last := 0, 0
 	for i, q := range b.pol.Queues {
-		if q.Weight > 0 && !q.Strict {
+		if q.Weight > 0 && q.Weight <= 100 && !q.Strict { // others are refused one by one
 			total, last = total+int(q.Weight), i
 		}
 	}
