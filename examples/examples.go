@@ -22,7 +22,11 @@ func Models() []Model {
 		{"small", []string{"small/fabric.yaml", "small/inventory.yaml"}, []string{"small/fabric.yaml"}},
 		{"mixed", []string{"mixed/fabric.yaml", "mixed/inventory.yaml", "mixed/site.yaml"}, []string{"mixed/fabric.yaml", "mixed/site.yaml"}},
 		{"rail8", []string{"rail8/fabric.yaml", "rail8/inventory.yaml"}, []string{"rail8/fabric.yaml"}},
-		{"three-tier", []string{"three-tier/fabric.yaml", "three-tier/inventory.yaml"}, []string{"three-tier/fabric.yaml"}},
+		{
+			"three-tier",
+			[]string{"three-tier/fabric.yaml", "three-tier/edge-box.yaml", "three-tier/inventory.yaml"},
+			[]string{"three-tier/fabric.yaml", "three-tier/edge-box.yaml"},
+		},
 		{
 			"storage-and-training",
 			[]string{"storage-and-training/fabric.yaml", "storage-and-training/inventory.yaml"},

@@ -137,6 +137,9 @@ func (m *merger) merge(f *field, n, o *node, path string) *node {
 			Related: []diag.Related{{Pos: n.pos(), Msg: "also set here"}},
 		})
 	}
+	if same(n, o) {
+		return o // nothing is lost where both say the same
+	}
 	return over(n, o)
 }
 

@@ -67,19 +67,28 @@ func (d *dialler) connect(ctx context.Context, e *model.Endpoint, os string) (dr
 }
 
 func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {
+	c, err := d.gnmiConfig(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return gnmi.Dial(ctx, c)
+}
+
+// gnmiConfig is how to reach a device over gNMI, jump hosts included.
+func (d *dialler) gnmiConfig(ctx context.Context, e *model.Endpoint) (gnmi.Config, error) {
 	c := gnmi.Config{
 		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Plaintext: e.GNMI.Plaintext.V,
 		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Single: &d.app.single, Log: d.app.log,
 	}
 	user, err := d.text(ctx, e.GNMI.Username)
 	if err != nil {
-		return nil, fmt.Errorf("%s: username: %w", e.Device, err)
+		return c, fmt.Errorf("%s: username: %w", e.Device, err)
 	}
 	c.Username = user
 	if e.GNMI.Via.V != "" {
 		jump, err := d.sshUser(ctx, e)
 		if err != nil {
-			return nil, fmt.Errorf("%s: ssh of the jump host: %w", e.Device, err)
+			return c, fmt.Errorf("%s: ssh of the jump host: %w", e.Device, err)
 		}
 		c.Via = d.jumps(jump, e, e.GNMI.Via)
 	}
@@ -95,7 +104,7 @@ func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 		{"tls.key", e.GNMI.Key, &c.TLS.Key},
 	} {
 		if *s.to, err = d.secret(ctx, s.from); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", e.Device, s.what, err)
+			return c, fmt.Errorf("%s: %s: %w", e.Device, s.what, err)
 		}
 	}
 	if !ca.IsZero() {
@@ -104,7 +113,7 @@ func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	if !cert.IsZero() {
 		c.TLS.Cert = []byte(cert.Reveal())
 	}
-	return gnmi.Dial(ctx, c)
+	return c, nil
 }
 
 func (d *dialler) cli(ctx context.Context, e *model.Endpoint, os string) (drivers.Device, error) {

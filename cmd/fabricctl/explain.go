@@ -15,7 +15,9 @@ import (
 
 type explainJSON struct {
 	Schema   string        `json:"schema"`
-	Device   string        `json:"device"`
+	Fabric   string        `json:"fabric"`
+	FabricAt *originJSON   `json:"fabric_origin,omitempty"`
+	Device string        `json:"device"`
 	Platform string        `json:"platform"`
 	Role     string        `json:"role"`
 	State    string        `json:"state"`
@@ -109,8 +111,7 @@ stand at the end.`,
 			if !strings.Contains(args[0], ":") {
 				r.Reach = reachOf(m.fabric.Endpoints[dev.Name], dev)
 			}
-			r.Apps = markers(m.fabric, dev, priority)
-			r.Later = later(m.fabric, dev, priority)
+			r.about(m.fabric, dev, priority)
 			if json {
 				return a.printJSON(r)
 			}
@@ -196,6 +197,12 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 	return r
 }
 
+// about adds what only the model knows.
+func (r *explainJSON) about(f *model.Fabric, dev *intent.Device, priority int) {
+	r.Fabric, r.FabricAt = f.Name.V, origin(f.Name.From)
+	r.Apps, r.Later = markers(f, dev, priority), later(f, dev, priority)
+}
+
 // ended are the priorities that are lossless elsewhere and not at a border port, with the reason.
 func ended(dev *intent.Device, p *intent.Port, priority int) []explainValue {
 	var vs []explainValue
@@ -268,7 +275,7 @@ func printExplain(w io.Writer, r explainJSON) {
 	if r.Group != "" {
 		fmt.Fprintf(w, ", redundancy group %s", r.Group)
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\nfabric %s, %s\n", r.Fabric, r.FabricAt)
 	if r.Unused != nil {
 		fmt.Fprintf(w, "no class of the model uses priority %d: what the device does with it is left as it is\n", *r.Unused)
 	}
