@@ -127,6 +127,7 @@ const (
 	namePattern  = `[A-Za-z0-9][-A-Za-z0-9_.]{0,63}`
 	ifacePattern = `[A-Za-z0-9][-A-Za-z0-9_./:]{0,63}`
 	textPattern  = `[^\x00-\x1f\x7f-\x9f` + "\u2028\u2029" + `]+`
+	envPattern   = `env:[A-Za-z_][A-Za-z0-9_]*`
 	sharePattern = `(100(\.0+)?|[1-9]?[0-9](\.[0-9]{1,4}0*)?)%`
 	ratioPattern = `0*[1-9][0-9]*(/0*[1-9][0-9]*)?`
 	octetPattern = `(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
@@ -163,6 +164,9 @@ func quantityPattern(us func() []units.Unit) func() string {
 		return `(0|[1-9][0-9]*)(` + strings.Join(alternatives, "|") + `)`
 	}
 }
+
+// wordPattern is textPattern without some characters.
+func wordPattern(without string) string { return "[^" + without + textPattern[len("[^"):] }
 
 // textSchema is text that matches pattern whole.
 func textSchema(pattern string) func() schema { return written(pattern, "string") }

@@ -252,10 +252,12 @@ func plainText(s string) *problem {
 // referenceScalar is where a file or secret is to be found: env:NAME, file:PATH or exec:COMMAND. A literal in the place
 // of a secret is refused without repeating it.
 func referenceScalar(secret bool) *scalar {
-	return &scalar{noun: "reference such as env:NAME, file:PATH or exec:COMMAND", secret: secret, schema: textSchema("(env|file|exec):" + textPattern), parse: func(s string) (string, *problem) {
+	return &scalar{noun: "reference such as env:NAME, file:PATH or exec:COMMAND", secret: secret, schema: textSchema(envPattern + "|(file|exec):" + textPattern), parse: func(s string) (string, *problem) {
 		scheme, rest, _ := strings.Cut(s, ":")
 		known := scheme == "env" || scheme == "file" || scheme == "exec"
 		switch {
+		case scheme == "env" && rest != "" && !isEnvName(rest):
+			return "", &problem{"value", "is not the name of an environment variable", "write env:NAME, of letters, digits and _; a secret itself does not stand there"}
 		case known && rest != "" && plainText(rest) == nil:
 			return s, nil
 		case known && plainText(rest) != nil:
@@ -270,11 +272,79 @@ func referenceScalar(secret bool) *scalar {
 	}}
 }
 
+// userinfo reports whether s holds user:password@ as URLs do.
+func userinfo(s string) bool {
+	_, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		rest = s
+	}
+	user, _, ok := strings.Cut(rest, "@")
+	return ok && strings.Contains(user, ":")
+}
+
+func inURL() *problem {
+	return &problem{"literal-secret", "holds a password", "keep secrets out of the model: the user's name and password have keys of their own, with env:NAME, file:PATH or exec:COMMAND"}
+}
+
+func isEnvName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || i > 0 && '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// userScalar is a user's name: text, or a reference to it.
+func userScalar() *scalar {
+	return checkedText("user name", envPattern+"|(file|exec):("+textPattern+")?|"+wordPattern(":"), func(s string) *problem {
+		scheme, rest, colon := strings.Cut(s, ":")
+		switch {
+		case colon && scheme == "env" && !isEnvName(rest):
+			return &problem{"value", "is not the name of an environment variable", "write env:NAME, of letters, digits and _"}
+		case colon && scheme != "env" && scheme != "file" && scheme != "exec":
+			return &problem{"literal-secret", "holds a colon, as if a password came after it", "write the user's name alone; the password has a key of its own"}
+		}
+		return nil
+	})
+}
+
+// hostnameScalar is the name that a device gives itself.
+func hostnameScalar() *scalar {
+	return checkedText("host name", wordPattern("@"), func(s string) *problem {
+		switch {
+		case userinfo(s):
+			return inURL()
+		case strings.Contains(s, "@"):
+			return &problem{"value", "is not a host name", "write the name alone"}
+		}
+		return nil
+	})
+}
+
+// checkedText is text about which bad has nothing to say, which pattern says to editors.
+func checkedText(noun, pattern string, bad func(string) *problem) *scalar {
+	s := textScalar(noun)
+	s.schema = plainSchema(pattern)
+	plain := s.parse
+	s.parse = func(text string) (string, *problem) {
+		if p := bad(text); p != nil {
+			return "", p
+		}
+		return plain(text)
+	}
+	return s
+}
+
 // addressScalar is an IP address or host name without a port.
 func addressScalar() *scalar {
 	return &scalar{noun: "IP address or host name", schema: hostSchema(addressPattern), parse: func(s string) (string, *problem) {
 		if a, err := netip.ParseAddr(s); err == nil {
 			return a.String(), nil
+		}
+		if userinfo(s) {
+			return "", inURL()
 		}
 		if host, port, ok := strings.Cut(s, ":"); ok && strings.Trim(port, "0123456789") == "" && isName(host, "-.") {
 			return "", &problem{"value", "holds a port", "write " + host + " here, and the port under gnmi.port or ssh.port"}

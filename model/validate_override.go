@@ -142,6 +142,7 @@ func (v *validator) inventory(names []string) {
 		gnmiVia, via string // two sites behind different jump hosts may number alike
 	}
 	taken, nic := map[place]*Endpoint{}, map[string]Value[string]{}
+	serial, hostname := map[string]*Endpoint{}, map[string]*Endpoint{}
 	warned := map[*Origin]bool{}
 	for _, name := range names {
 		e := v.f.Endpoints[name]
@@ -151,6 +152,22 @@ func (v *validator) inventory(names []string) {
 				v.twice(o.Address.Pos(), e.Address.Pos(), "correct one of them", "%s and %s both have address %s", o.Device, e.Device, e.Address.V)
 			} else {
 				taken[p] = e
+			}
+		}
+		for _, x := range []struct {
+			what  string
+			v     func(*Endpoint) Value[string]
+			taken map[string]*Endpoint
+		}{
+			{"serial number", func(e *Endpoint) Value[string] { return e.Serial }, serial},
+			{"host name", func(e *Endpoint) Value[string] { return e.Hostname }, hostname},
+		} {
+			k := strings.ToLower(x.v(e).V)
+			if o := x.taken[k]; o != nil {
+				v.twice(x.v(o).Pos(), x.v(e).Pos(), "correct one of them: it is how a device is told from the others before anything is written",
+					"%s and %s both have %s %s", o.Device, e.Device, x.what, x.v(e).V)
+			} else if x.v(e).Set {
+				x.taken[k] = e
 			}
 		}
 		for _, x := range []struct {

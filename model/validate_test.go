@@ -76,6 +76,9 @@ func TestFindings(t *testing.T) {
 		{"same address behind other jump hosts", base + inventory("  leaf1: {address: 10.0.0.1, ssh: {via: jump1}}\n  leaf2: {address: 10.0.0.1, ssh: {via: jump2}}\n")},
 		{"management port out-of-band", base + inventory("  leaf1: {management_port: uplink-1}\n")},
 		{"management port unknown", base + inventory("  leaf1: {management: in-band, management_port: uplink-9}\n")},
+		{"same serial and host name", base + inventory("  leaf1: {serial: MT1, hostname: l1}\n  leaf2: {serial: mt1, hostname: L1}\n")},
+		{"passwords beside names", base + inventory("  leaf1: {address: \"ops:hunter2@10.0.0.1\", hostname: \"ops:hunter2@l1\", ssh: {username: \"ops:hunter2\"}}\n"+
+			"  leaf2: {address: \"https://ops:hunter2@10.0.0.2/\", hostname: a@b, gnmi: {password: \"env:hunter2 x\", username: \"env:a b\"}}\n")},
 		{"NIC address twice", base + inventory("  host1: {nics: [{ip: 10.0.0.1/31}]}\n  host2: {nics: [{ip: 10.0.0.1/24}]}\n")},
 		{"NIC elsewhere", base + inventory("  host1: {nics: [{netdev: eth0, port: \"leaf1:downlink-2\"}]}\n")},
 		{"too many NICs", base + inventory("  host1: {nics: [{netdev: eth0}, {netdev: eth1}]}\n")},
