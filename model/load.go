@@ -57,6 +57,9 @@ func loadLayers(fsys fs.FS, build func(roots, bool) (*Fabric, diag.List), layers
 	found.Add(r.found...)
 	found.Add(m.found...)
 	f, more := build(docs, found.HasErrors())
+	f.shaken = f.shaken || slices.ContainsFunc(found, func(x diag.Finding) bool {
+		return x.Severity == diag.Error && slices.Contains([]string{"load", "yaml", "conflict", "document", "limits"}, x.Rule)
+	})
 	return f, shorten(append(found, more...).Sort())
 }
 
@@ -178,6 +181,7 @@ func build(docs roots, broken bool) (*Fabric, diag.List) {
 	t := &topology{f: f, broken: broken || found.HasErrors()}
 	t.expand(docs.fabric.get("topology"))
 	t.override(docs.fabric.get("overrides"))
+	f.shaken = t.found.HasErrors()
 	t.bind(docs.inventory)
 	found.Add(t.found...)
 	v := &validator{f: f}

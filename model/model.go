@@ -54,7 +54,8 @@ type Fabric struct {
 	Endpoints map[string]*Endpoint // by device name, for every device of the topology
 	Catalog   *profiles.Catalog    // the platforms known to this model: built in, and Profile documents
 
-	docs roots // the merged documents, for With, Digest and Leaves
+	shaken bool  // documents were not read, or the topology did not expand
+	docs   roots // the merged documents, for With, Digest and Leaves
 }
 
 // MTU are the frame sizes of a fabric.

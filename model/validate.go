@@ -153,7 +153,7 @@ func (v *validator) sum(base []Class, over []Class) {
 
 // roles checks that there is one rest class and one CNP class.
 func (v *validator) roles() {
-	one := func(rule, what, hint string, pos func(*Class) diag.Pos) {
+	one := func(rule, what, key string, at diag.Pos, hint string, pos func(*Class) diag.Pos) {
 		var first *Class
 		for i := range v.f.Classes {
 			c := &v.f.Classes[i]
@@ -168,23 +168,54 @@ func (v *validator) roles() {
 				first = c
 			}
 		}
-		if first == nil && len(v.f.Classes) > 0 && !v.doubtful() {
-			v.found.Errorf(rule, v.f.Classes[0].Pos, hint, "no class is the %s class", what)
+		if first == nil && len(v.f.Classes) > 0 && !v.lost(key) {
+			v.found.Errorf(rule, at, hint, "no class is the %s class", what)
 		}
 	}
-	one("rest-class", "rest", "give the default class dscp: rest, so that every code point has a class", func(c *Class) diag.Pos {
+	at, hint := v.restCandidate()
+	one("rest-class", "rest", "dscp", at, hint, func(c *Class) diag.Pos {
 		if !c.Rest.V {
 			return diag.Pos{}
 		}
 		return c.Rest.Pos()
 	})
-	one("cnp-class", "CNP", "add a class with role: cnp, its own priority and scheduling: strict", func(c *Class) diag.Pos { return c.Role.Pos() })
+	one("cnp-class", "CNP", "role", v.firstClass(), "add a class with role: cnp, its own priority and scheduling: strict", func(c *Class) diag.Pos { return c.Role.Pos() })
+}
+
+func (v *validator) firstClass() diag.Pos {
+	if len(v.f.Classes) == 0 {
+		return diag.Pos{}
+	}
+	return v.f.Classes[0].Pos
+}
+
+// restCandidate is where dscp: rest most likely belongs: the lossy class at priority 0, where there is one.
+func (v *validator) restCandidate() (at diag.Pos, hint string) {
+	for i := range v.f.Classes {
+		if c := &v.f.Classes[i]; c.Priority.Set && c.Priority.V == 0 && !c.Lossless.V && !c.Role.Set && len(c.DSCP) > 0 {
+			return c.DSCP[0].Pos(), fmt.Sprintf("write dscp: rest for class %s, so that every code point has a class", c.Name)
+		}
+	}
+	return v.firstClass(), "give the default class dscp: rest, so that every code point has a class"
 }
 
 // doubtful reports whether a class lost values to earlier findings, so that absence proves nothing.
 func (v *validator) doubtful() bool {
 	n := v.f.docs.fabric.kids["classes"]
 	return n == nil || n.bad || hasBad(n)
+}
+
+// lost reports whether some class may have lost the value of a key: there, or under a key that is misspelt.
+func (v *validator) lost(key string) bool {
+	n := v.f.docs.fabric.kids["classes"]
+	if n == nil || n.bad {
+		return true
+	}
+	list := classSchema(true)
+	return slices.ContainsFunc(n.items, func(c *node) bool {
+		k := c.kids[key]
+		return c.bad || k != nil && hasBad(k) || k == nil && misspelt(list, c, key)
+	})
 }
 
 func hasBad(n *node) bool {

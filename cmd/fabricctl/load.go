@@ -40,6 +40,7 @@ func (a *app) load(layers []string) (loaded, error) {
 	f, l := model.Load(osFS{}, append(hardware, layers...)...)
 	m := loaded{fabric: f, findings: l}
 	if l.HasErrors() {
+		m.findings.Add(besides(f, l)...)
 		m.findings = m.findings.Sort()
 		return m, nil
 	}
@@ -52,6 +53,25 @@ func (a *app) load(layers []string) (loaded, error) {
 	}
 	m.findings = f.Acknowledge(m.findings).Sort()
 	return m, nil
+}
+
+// besides is what the linter says about a model with errors, as far as it does not follow from them.
+func besides(f *model.Fabric, found diag.List) diag.List {
+	d := f.Doubts(found)
+	if d.All {
+		return nil
+	}
+	net, _ := intent.Resolve(f)
+	var unknown intent.Areas
+	if d.MTU {
+		unknown |= intent.AreaSet(intent.AreaMTU)
+	}
+	if d.Watchdog {
+		unknown |= intent.AreaSet(intent.AreaWatchdog)
+	}
+	net.Forget(unknown)
+	l := slices.DeleteFunc(lint.Check(net, f), d.Touches)
+	return slices.DeleteFunc(f.Acknowledge(l), func(x diag.Finding) bool { return x.Rule == "acknowledge" }) // unused is not certain
 }
 
 // renderFindings are what the targets cannot express, each once with the number of devices that say it. A value

@@ -430,6 +430,16 @@ func (n *Net) Device(name string) *Device {
 	return nil
 }
 
+// Forget makes areas unknown on all ports of n.
+func (n *Net) Forget(areas Areas) {
+	for i := range n.Devices {
+		for j := range n.Devices[i].Policies {
+			p := &n.Devices[i].Policies[j]
+			*p = p.Only(^areas)
+		}
+	}
+}
+
 // Join gives an identity (names, ports, peers, ownership: from the model) the behaviour lifted from the device,
 // which Lift keys by interface name. A port whose interface the device does not show keeps its place with a policy
 // that knows nothing. Origins are kept, so that a finding on a live value can point at the line that asks for it.

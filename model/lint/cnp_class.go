@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,7 +55,7 @@ func runCNPClass(p *Pass) {
 			f.Msg = fmt.Sprintf("%s carries congestion notifications and has weight %d instead of strict priority on %s: they wait behind the data of %s",
 				name, c.weight, w, others(w.first, c.prio))
 			f.Hint = fmt.Sprintf("add scheduling: strict to %s in place of its bandwidth", name)
-			f.Related = []diag.Related{setHere("weight", share)}
+			f.Pos, f.Related = cmp.Or(share.At(), f.Pos), []diag.Related{setHere("priority", w.first.Origin(perQueue("class.", c.prio, "")))}
 		}
 		p.report(w, f)
 	}

@@ -123,7 +123,7 @@ func runMarking(p *Pass) {
 		})
 	}
 	for _, c := range p.Fabric.Classes {
-		if c.Lossless.V && !used[c.Name] {
+		if c.Lossless.V && c.Role.V == "" && !used[c.Name] {
 			p.reportModel(diag.Finding{
 				Severity: diag.Warning, Pos: c.Pos,
 				Msg:  fmt.Sprintf("class %s is lossless, and no application of the marking table sends in it: its buffers wait for nobody", c.Name),
