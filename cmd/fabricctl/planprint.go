@@ -126,6 +126,8 @@ func deviceWord(d rollout.DevicePlan) string {
 		return string(d.Mode) + ", " + d.Reason
 	case d.Mode != rollout.Write:
 		return string(d.Mode)
+	case d.Left != nil && d.Left.Ops.Total() == 0:
+		return "held, and could not be read"
 	case d.Ops.Total() == 0 && d.Left != nil:
 		return fmt.Sprintf("held, %s left out", count(d.Left.Ops.Total(), "setting"))
 	case d.Ops.Total() == 0:

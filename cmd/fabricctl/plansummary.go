@@ -90,6 +90,9 @@ func (s planSummary) sentences() []sentence {
 	}
 	if s.LeftDevices > 0 {
 		what := fmt.Sprintf("held: %s on %s left out; ", count(s.Left.Total(), "setting"), count(s.LeftDevices, "device"))
+		if s.Left.Total() == 0 {
+			what = fmt.Sprintf("held: %s could not be read; ", count(s.LeftDevices, "device"))
+		}
 		switch {
 		case s.unsafe:
 			say(red, "%sapply refuses the rest, since the fabric would not agree: see above", what)

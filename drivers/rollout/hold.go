@@ -20,7 +20,8 @@ var ErrHeld = errors.New("it is held")
 // HoldsDir is where the holds of a state directory are, for journal.SetHold and its companions.
 func HoldsDir(stateDir string) string { return filepath.Join(stateDir, "holds") }
 
-// Left is what a plan leaves out because of holds.
+// Left is what a plan leaves out because of holds. No operations mean that the device could not be read, so that nobody
+// knows.
 type Left struct {
 	Ops       Ops         `json:"ops"`
 	Behaviour []Behaviour `json:"behaviour,omitempty"`
@@ -199,7 +200,7 @@ func LeftGroups(p *Plan) []Group {
 	})
 }
 
-// LeftOut names the devices of which the plan leaves something out because of holds.
+// LeftOut names the devices of which the plan leaves something out because of holds, or may do so.
 func (p *Plan) LeftOut() []string {
 	var names []string
 	for _, d := range p.Devices {
@@ -216,11 +217,14 @@ func (d *DevicePlan) heldWords() string {
 	for _, h := range d.Held {
 		why = append(why, h.String())
 	}
-	n := 0
-	if d.Left != nil {
-		n = d.Left.Ops.Total()
+	said := strings.Join(why, "; ")
+	switch {
+	case d.Left == nil:
+		return said
+	case d.Left.Ops.Total() == 0:
+		return said + "; it could not be read, so nobody knows what is left out"
 	}
-	return fmt.Sprintf("%s; settings left out: %d", strings.Join(why, "; "), n)
+	return fmt.Sprintf("%s; settings left out: %d", said, d.Left.Ops.Total())
 }
 
 // freeToWrite refuses a run that would write to a device on which there is a hold now, whole or on a port that its

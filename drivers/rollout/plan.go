@@ -105,7 +105,9 @@ func (p *Plan) Refused() bool {
 }
 
 // Changes reports whether the devices would have to change, held ones too.
-func (p *Plan) Changes() bool { return p.Ops().Total() > 0 || len(p.LeftOut()) > 0 }
+func (p *Plan) Changes() bool {
+	return p.Ops().Total() > 0 || slices.ContainsFunc(p.Devices, func(d DevicePlan) bool { return d.Left != nil && d.Left.Ops.Total() > 0 })
+}
 
 // Device finds the part about a device; nil when there is none.
 func (p *Plan) Device(name string) *DevicePlan {

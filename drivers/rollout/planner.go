@@ -87,7 +87,8 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o
 		dp.Steps = nil
 		switch {
 		case held.whole(&d) != nil:
-			dp.Held, dp.Findings = held, append(dp.Findings, diag.Finding{Rule: "not-read", Severity: diag.Warning, At: d.Name, Msg: msg})
+			dp.Held, dp.Left = held, &Left{}
+			dp.Findings = append(dp.Findings, diag.Finding{Rule: "not-read", Severity: diag.Warning, At: d.Name, Msg: msg})
 		case errors.Is(err, drivers.ErrIdentity) && dp.Mode == Write:
 			dp.stranger(&d, err)
 		case dp.Mode == Watch:
