@@ -8,6 +8,16 @@ import (
 	"testing/fstest"
 )
 
+// deepAliases is a small text in which nearly a million values are nested too deeply.
+func deepAliases() string {
+	ten := func(s string) string { return strings.TrimSuffix(strings.Repeat(s+",", 10), ",") }
+	b := "kind: Fabric\na0: &a0 " + strings.Repeat("[", 29) + ten("[x,[x,[x]]]") + strings.Repeat("]", 29) + "\n"
+	for i := 1; i < 6; i++ {
+		b += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, ten(fmt.Sprintf("*a%d", i-1)))
+	}
+	return b
+}
+
 // bomb is the classic alias bomb: each level holds the one before ten times.
 func bomb(levels int) string {
 	var b strings.Builder
@@ -31,6 +41,7 @@ func numbered(line string, n int) string {
 func TestHostile(t *testing.T) {
 	for _, x := range []struct{ name, text, want string }{
 		{"alias bomb", bomb(9), "more than 1000000 values, anchors expanded"},
+		{"aliases of what is too deep", deepAliases(), "nested deeper than 32 levels"},
 		{"alias of itself", "a: &a [*a]\nkind: Fabric\n", "nested deeper than 32 levels"},
 		{"deep flow", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested deeper than 32 levels"},
 		{"very deep flow", strings.Repeat("[", 200_000), "the [ that opens here is not closed"},
@@ -119,6 +130,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(base+inventory("  host1: {nics: [{pci: \"0000:17:00.0\", port: \"leaf1:downlink-1\"}]}\n")), []byte(bomb(3)))
 	f.Add([]byte(base+"overrides: {leaf: {devices: {leaf1: {ports: {uplink-1: {mtu: {fabric: 1500B}}}}}}}\n"), []byte("\ufeff---\n\t"))
 	f.Add([]byte("kind: Profile\nmetadata: {name: sonic/x}\nplatform: {iface: E%d}\n"), []byte("<<: &a {b: *a}"))
+	f.Add([]byte("kind: Profile\nmetadata: {name: x}\nnic: {rocev2: {value: true}, speeds: [], pci: {value: [a]}}\n"), []byte("kind: Profile\nmetadata: {name: x}\nasic: {traps: [a, b]}\nnic: []\n"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		fsys := fstest.MapFS{"d/a.yaml": &fstest.MapFile{Data: a}, "b.yml": &fstest.MapFile{Data: b}}
 		m, l := Load(fsys, "d", "b.yml")

@@ -24,7 +24,7 @@ func JSONSchema(layer bool) []byte {
 	s := schema{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "fabricctl model (" + APIVersion + ")",
-		"description": "A document of a fabricctl model: what a RoCEv2 fabric agrees on (kind Fabric), which box is which (Inventory), or a platform (Profile).",
+		"description": "A document of a fabricctl model: what a RoCEv2 fabric agrees on (kind Fabric), which box is which (Inventory), or a piece of hardware (Profile).",
 		"type":        "object",
 		"required":    []string{"apiVersion", "kind"},
 		"properties":  schema{"kind": schema{"description": "what the document is about", "enum": kinds()}},

@@ -139,7 +139,9 @@ func catalog(docs map[hardware][]*node, found *diag.List) *profiles.Catalog {
 			own = append(own, e)
 		}
 	}
-	cat = cat.With(own...)
+	if len(own) > 0 {
+		cat = cat.With(own...)
+	}
 	for _, h := range sortedHardware(docs) {
 		whole(cat, h, docs[h], found)
 	}

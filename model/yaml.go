@@ -24,6 +24,7 @@ const (
 type reader struct {
 	found diag.List
 	nodes int
+	deep  bool       // the limit on depth was reported
 	full  bool       // the limit on nodes was reported
 	wrong int        // documents that are not YAML
 	room  []struct { // for nodes to come, of whichever document
@@ -147,7 +148,10 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 		n.bad = true
 		return n
 	case depth > maxDepth:
-		c.found.Errorf("limits", c.pos(y), "", "nested deeper than %d levels", maxDepth)
+		if !c.deep { // aliases of aliases may lead there a million times
+			c.deep = true
+			c.found.Errorf("limits", c.pos(y), "", "nested deeper than %d levels", maxDepth)
+		}
 		n.bad = true
 		return n
 	case y.Style&yaml.TaggedStyle != 0:
