@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
@@ -222,9 +223,10 @@ func (ts targets) channel(t target, e *model.Endpoint, s *check.Subject) {
 // stageOf says how far a connection came that failed with err.
 func stageOf(err error) check.Stage {
 	var unresolved unresolvedError
+	var file *fs.PathError
 	var op *net.OpError
 	switch {
-	case errors.As(err, &unresolved):
+	case errors.As(err, &unresolved), errors.As(err, &file), errors.Is(err, ssh.ErrNoLogin): // file: a key, or known hosts
 		return check.AtCredentials
 	case errors.Is(err, ssh.ErrHostKey), errors.Is(err, gnmi.ErrTLS):
 		return check.AtTrust

@@ -54,7 +54,7 @@ func Collect(ctx context.Context, d *Diagnosis, v *drivers.View) Evidence {
 	if err != nil {
 		miss("running configuration", err)
 	}
-	if e.Neighbours, err = v.Neighbours(ctx); err != nil {
+	if e.Neighbours, err = v.Neighbours(ctx); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		miss("LLDP", err)
 	}
 	return e

@@ -139,7 +139,7 @@ func (d *Diagnosis) failedAt(s *Subject, at Stage, err error) {
 	trust := orElse(s.Trust.What, "encryption")
 	switch at {
 	case AtCredentials:
-		d.add(Reach, "credentials", Failed, said, "correct the reference, or set what it names")
+		d.add(Reach, "credentials", Failed, said, "give a user and a password reference, a key file or an ssh-agent, in the inventory or with --username and --password env:NAME; correct a reference that leads nowhere")
 		d.skip(trust, "login")
 	case AtConnect:
 		d.add(Reach, "connection", Failed, said, "")

@@ -48,11 +48,11 @@ func newLogin(ctx context.Context, c Config) (*login, error) {
 		l.close()
 		switch {
 		case l.noAgent != nil:
-			return nil, fmt.Errorf("no way to log in: no password, no key, and %w", l.noAgent)
+			return nil, fmt.Errorf("%w: no password, no key, and %w", ErrNoLogin, l.noAgent)
 		case c.Agent != "":
-			return nil, errors.New("no way to log in: no password, no key file, and ssh-agent holds no key")
+			return nil, fmt.Errorf("%w: no password, no key file, and ssh-agent holds no key", ErrNoLogin)
 		}
-		return nil, errors.New("no way to log in: no password, key file or ssh-agent is configured")
+		return nil, fmt.Errorf("%w: no password, key file or ssh-agent is configured", ErrNoLogin)
 	}
 	return l, nil
 }

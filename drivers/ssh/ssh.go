@@ -52,6 +52,9 @@ type Key struct {
 // credentials costs another attempt.
 var ErrAuth = errors.New("login refused")
 
+// ErrNoLogin is returned by Dial, before it connects, when there is nothing to show a device: no password and no key.
+var ErrNoLogin = errors.New("no way to log in")
+
 // Client is a connection to one device, jump hosts included. Its methods may be called from several goroutines.
 type Client struct {
 	at     string // "leaf1: ssh 10.0.0.11:22 via jump1", the start of every error
