@@ -17,7 +17,7 @@ type explainJSON struct {
 	Schema   string        `json:"schema"`
 	Fabric   string        `json:"fabric"`
 	FabricAt *originJSON   `json:"fabric_origin,omitempty"`
-	Device string        `json:"device"`
+	Device   string        `json:"device"`
 	Platform string        `json:"platform"`
 	Role     string        `json:"role"`
 	State    string        `json:"state"`
