@@ -33,9 +33,9 @@ func group(key, doc string, kids ...field) field { return field{key: key, doc: d
 // header is what every document starts with.
 func header(nameDoc string) []field {
 	return []field{
-		leaf("apiVersion", enumScalar(APIVersion), "version of the document's format").must(),
-		leaf("kind", enumScalar(kinds()...), "what the document is about").must(),
-		group("metadata", "identity", leaf("name", textScalar("name"), nameDoc)),
+		leaf("apiVersion", enumScalar(APIVersion), "version of the document's format: "+APIVersion).must(),
+		leaf("kind", enumScalar(kinds()...), "what the document is about: Fabric (what all agree on), Inventory (which box is which), Profile (hardware)").must(),
+		group("metadata", "what the document is called", leaf("name", textScalar("name"), nameDoc)),
 	}
 }
 
@@ -54,32 +54,32 @@ func schemaOf(kind string) *field {
 
 func fabricSchema() *field {
 	kids := header("")
-	kids[2] = group("metadata", "identity", leaf("name", nameScalar(), "name of the fabric; part of the names of shared objects").must()).must()
+	kids[2] = group("metadata", "which fabric this is", leaf("name", nameScalar(), "name of the fabric; on devices, the names of its profiles and maps begin with fctl- and this name").must()).must()
 	kids = append(
 		kids, topologySchema(),
 		mtuSchema(true).must(),
-		field{key: "classes", doc: "traffic classes; a class's priority is also its traffic class and queue", required: true, named: true, list: classSchema(true)},
+		field{key: "classes", doc: "traffic classes: which packets share a priority, a queue and its thresholds", required: true, named: true, list: classSchema(true)},
 		watchdogSchema(),
 		group(
-			"manage", "who owns what; what nobody lists is observe",
-			manageSchema("switches", "all switches"), manageSchema("hosts", "all hosts"),
-			leaf("adopt", boolScalar(), "whether live objects bound by modelled ports alone may be taken over"),
+			"manage", "what fabricctl may write; what nobody lists is observe: compared and shown, never written",
+			manageSchema("switches", "what may be written on switches"), manageSchema("hosts", "what may be written on hosts"),
+			leaf("adopt", boolScalar(), "true: profiles and maps of other names are edited in place when only ports of the model use them, as with --adopt"),
 		),
 		group(
-			"nccl", "the hosts' NCCL file",
+			"nccl", "what the hosts' /etc/nccl.conf says",
 			leaf("class", nameScalar(), "class that NCCL traffic uses; default: that of the application nccl, or the only lossless class"),
-			leaf("timeout", intScalar("exponent", 1, 31), "NCCL_IB_TIMEOUT: 4.096 us * 2^n"),
-			leaf("retry_count", intScalar("count", 1, 7), "NCCL_IB_RETRY_CNT"),
+			leaf("timeout", intScalar("exponent", 1, 31), "NCCL_IB_TIMEOUT, an exponent n: a lost packet is noticed after 4.096us times 2 to the n (20 is 4.3s)"),
+			leaf("retry_count", intScalar("count", 1, 7), "NCCL_IB_RETRY_CNT: how often a send is repeated before the job fails"),
 		),
 		field{key: "applications", doc: "the marking table: which application sends in which class", named: true, list: &field{key: "application", kids: []field{
 			leaf("name", nameScalar(), "name of the application, such as nccl or nvme-of").must(),
 			leaf("business", textScalar("business"), "whose traffic it is; different ones do not share a lossless class"),
 			leaf("class", nameScalar(), "class that it sends in").must(),
-			leaf("dscp", codeScalar(), "code point that it marks; default: the first one of its class"),
+			leaf("dscp", codeScalar(), "code point (DSCP, not the ToS byte) that it marks; default: the first one of its class"),
 		}}},
-		field{key: "overrides", doc: "changes by role, device and port; the most specific wins", dict: roleOverride()},
-		field{key: "acknowledge", doc: "warnings that are meant to be so", list: &field{key: "acknowledgement", kids: []field{
-			leaf("rule", textScalar("rule id"), "rule id").must(),
+		field{key: "overrides", doc: "what differs for a role such as leaf, below it for a device, and below that for a port; the most specific wins", dict: roleOverride()},
+		field{key: "acknowledge", doc: "warnings that are meant to be so, each with its reason; errors cannot be acknowledged", list: &field{key: "acknowledgement", kids: []field{
+			leaf("rule", textScalar("rule id"), "id of the rule, as the warning shows it").must(),
 			leaf("reason", textScalar("reason"), "why the finding is accepted").must(),
 			leaf("role", nameScalar(), "only findings about devices of this role alone"),
 			leaf("device", nameScalar(), "only findings about this device alone"),
@@ -92,8 +92,8 @@ func topologySchema() field {
 	link := func(key, doc string, more ...field) field {
 		return group(
 			key, doc, append(
-				more, leaf("speed", rateScalar(), "speed of the link, bits per second"),
-				leaf("cable", lengthScalar(), "length of the cable").inert(),
+				more, leaf("speed", rateScalar(), "speed of each link, in bits per second"),
+				leaf("cable", lengthScalar(), "length of the cable, in metres; a longer one keeps more bytes in flight when pause is sent").inert(),
 			)...,
 		)
 	}
@@ -101,8 +101,8 @@ func topologySchema() field {
 		return group(
 			key, doc, append(
 				[]field{
-					leaf("count", intScalar("number", 0, maxDevices), "how many").must(),
-					leaf("platform", textScalar("platform"), "platform name, such as sonic/sn5600").must(),
+					leaf("count", intScalar("number", 0, maxDevices), "how many devices").must(),
+					leaf("platform", textScalar("platform"), "operating system and model, such as sonic/sn5600; fabricctl profiles lists them").must(),
 				}, more...,
 			)...,
 		)
@@ -112,27 +112,27 @@ func topologySchema() field {
 		return group(
 			key, doc,
 			leaf("per_leaf", intScalar("number", 0, maxDevices), "hosts on each leaf").must(),
-			leaf("rails", intScalar("number", 1, 64), "rails per host; the NIC of rail i goes to leaf i of a group of that many leaves"),
+			leaf("rails", intScalar("number", 1, 64), "rails per host; the NIC of rail i goes to leaf i of a group of that many leaves; default 1"),
 			leaf("bond", intScalar("number", 1, 8), "NIC ports per bond, each to a leaf of its own; default 1, no bond"),
-			leaf("platform", textScalar("platform"), "platform name; default linux/generic"),
-			leaf("nic", textScalar("NIC model"), "NIC model"),
+			leaf("platform", textScalar("platform"), "operating system and kind of host; default linux/generic"),
+			leaf("nic", textScalar("NIC model"), "model of the NICs, such as connectx-7; fabricctl profiles lists them"),
 			carries,
 			field{key: "netdevs", doc: "interface names of NIC 1, 2, … where they are the same on every host", list: &field{key: "netdev", scalar: ifaceScalar()}},
 		)
 	}
 	parallel := leaf("parallel", intScalar("number", 1, 64), "links between the same two devices; default 1")
 	split := func() *scalar { return intScalar("number", 1, 16) }
-	breakout := leaf("breakout", split(), "into how many links a physical port of a switch is split, at both ends")
+	breakout := leaf("breakout", split(), "into how many links a physical port of a switch is split, at both ends; default 1, not split")
 	breakout.kids = []field{
 		leaf("upper", split(), "into how many links a port of the upper switch is split"),
 		leaf("lower", split(), "into how many links a port of the lower switch is split"),
 	}
-	hostBreakout := leaf("breakout", split(), "into how many links a physical port of the leaf is split")
+	hostBreakout := leaf("breakout", split(), "into how many links a physical port of the leaf is split; default 1, not split")
 	listed := link(
 		"link", "", leaf("a", portRefScalar(), "one end, device:port").must(),
 		leaf("b", portRefScalar(), "the other end, device:port").must(),
 		leaf("role", enumScalar(portRoles()...), "role of its ports on switches, such as peer-link or border"),
-		leaf("breakout", split(), "how many links share the physical port on a switch"),
+		leaf("breakout", split(), "how many links share the physical port on a switch; default 1"),
 		carries,
 	)
 	links := group(
@@ -156,12 +156,12 @@ func topologySchema() field {
 		links,
 		field{key: "devices", doc: "devices listed one by one: new ones, or what is different about a generated one", named: true, list: &field{key: "device", kids: []field{
 			leaf("name", nameScalar(), "name of the device").must(),
-			leaf("role", nameScalar(), "role, such as spine, leaf, host, storage"),
-			leaf("platform", textScalar("platform"), "platform name; linux/… makes it a host"),
+			leaf("role", nameScalar(), "role, which overrides and acknowledgements name: spine, leaf, host, storage or a word of your own"),
+			leaf("platform", textScalar("platform"), "operating system and model, such as sonic/sn5600; linux/… makes it a host"),
 			leaf("group", nameScalar(), "redundancy group: its members are never changed at the same time; default: derived from the links"),
 			{key: "ports", doc: "ports that have no link, need an interface name here, or differ from what is generated", named: true, list: &field{key: "port", kids: []field{
 				leaf("name", nameScalar(), "name of the port").must(),
-				leaf("iface", ifaceScalar(), "the device's name of the port; the inventory wins"),
+				leaf("iface", ifaceScalar(), "the device's own name of the port, such as Ethernet1/1; the inventory wins"),
 				leaf("role", enumScalar(portRoles()...), "what is at the other end; at a border lossless ends, and an unused port is left alone, whoever manages the device"),
 				leaf("speed", rateScalar(), "speed of the port when no link gives it"),
 				leaf("bond", nameScalar(), "bond that a host's port is a member of"),
@@ -180,11 +180,11 @@ func portRoles() []string {
 
 func mtuSchema(withRoCE bool) field {
 	f := group(
-		"mtu", "frame sizes",
-		leaf("fabric", bytesScalar(), "switch port: L2 frame without FCS"), leaf("host", bytesScalar(), "host: netdev MTU"),
+		"mtu", "frame sizes in bytes; a switch never carries less than its hosts send",
+		leaf("fabric", bytesScalar(), "MTU of switch ports in bytes: the Ethernet frame with its header, without FCS"), leaf("host", bytesScalar(), "MTU of the hosts' interfaces in bytes: the IP packet, without the Ethernet header"),
 	)
 	if withRoCE {
-		f.kids = append(f.kids, leaf("roce", bytesScalar(), "RDMA payload that the hosts' MTU has to carry"))
+		f.kids = append(f.kids, leaf("roce", bytesScalar(), "RDMA payload of a packet in bytes: 256B to 4096B; the hosts' MTU carries it and its headers"))
 	}
 	return f
 }
@@ -193,62 +193,85 @@ func mtuSchema(withRoCE bool) field {
 func classSchema(whole bool) *field {
 	name := leaf("name", nameScalar(), "name of the class").must()
 	ecn := group(
-		"ecn", "marking ramp at the egress queue",
-		leaf("kmin", bytesScalar(), "queue length where marking begins"),
-		leaf("kmax", bytesScalar(), "queue length where marking reaches pmax"),
-		leaf("pmax", shareScalar(), "marking probability at kmax"),
+		"ecn", "ECN: how a growing queue marks packets, so that senders slow down before pause is needed",
+		leaf("kmin", bytesScalar(), "queue length in bytes at which marking begins; lower reacts earlier and costs throughput"),
+		leaf("kmax", bytesScalar(), "queue length in bytes at which marking reaches pmax; above it every packet is marked"),
+		leaf("pmax", shareScalar(), "share of packets that are marked at kmax"),
 	)
-	bandwidth := leaf("bandwidth", wholeShareScalar(), "share among the weighted classes")
+	bandwidth := leaf("bandwidth", wholeShareScalar(), "share of a port's bandwidth among the weighted classes when all want to send; together 100%")
 	weight := leaf("weight", intScalar("weight", 1, 100), "in place of bandwidth: weight relative to the other classes', as switches count; the weights need not add up to 100")
 	if !whole {
 		return &field{key: "class", kids: []field{name, ecn, bandwidth, weight}}
 	}
-	ecn.doc += "; off when PFC alone is meant"
+	ecn.doc += "; off: PFC alone, on purpose"
 	ecn.scalar = enumScalar("off")
 	xoff := group(
-		"xoff", "where pause begins: a size, a dynamic threshold (alpha), or a share of something named",
-		leaf("alpha", ratioScalar(), "dynamic threshold: share of the free pool").inert(),
-		leaf("share", shareScalar(), "share of the base").inert(),
-		leaf("of", textScalar("base"), "base of the share").inert(),
+		"xoff", "buffer at which pause is sent: a size in bytes, a dynamic threshold (alpha), or a share of something named",
+		leaf("alpha", ratioScalar(), "dynamic threshold: this fraction of the buffer that is still free").inert(),
+		leaf("share", shareScalar(), "this share of what of names, in percent").inert(),
+		leaf("of", textScalar("base"), "what the share is of").inert(),
 	)
 	xoff.scalar, xoff.later = bytesScalar(), true
 	return &field{key: "class", kids: []field{
 		name,
-		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets"),
-		{key: "dscp", doc: "code points, or rest", required: true, scalar: enumScalar("rest"), list: &field{key: "DSCP", scalar: dscpScalar()}},
-		leaf("priority", intScalar("priority", 0, 7), "priority, traffic class and queue").must(),
-		leaf("lossless", boolScalar(), "whether PFC protects it"),
+		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets (CNP), by which receivers slow senders down; exactly one class has it"),
+		{key: "dscp", doc: "code points (DSCP, 0 to 63, not the ToS byte) of its packets, as a list; or rest: all that no other class names", required: true, scalar: enumScalar("rest"), list: &field{key: "DSCP", scalar: dscpScalar()}},
+		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must(),
+		leaf("lossless", boolScalar(), "true: PFC pauses its priority instead of dropping; default false"),
 		ecn,
 		group(
-			"pfc", "buffers of a lossless class", xoff,
-			leaf("headroom", autoBytesScalar(), "what is still in flight after the pause").inert(),
-			leaf("xon", autoBytesScalar(), "where pause ends").inert(),
+			"pfc", "when a lossless class pauses, and the buffer it keeps for that", xoff,
+			leaf("headroom", autoBytesScalar(), "buffer in bytes for what still arrives after pause was sent; auto: from speed, cable and MTU").inert(),
+			leaf("xon", autoBytesScalar(), "buffer in bytes below which sending may go on; auto: from xoff").inert(),
 		),
 		bandwidth,
 		weight,
-		leaf("scheduling", enumScalar("strict", "weighted", "none"), "default weighted; none: the queue has no scheduler of its own, and what the device does by itself holds"),
-		leaf("fan_in", intScalar("number", 1, 4096), "smallest congesting fan-in, for the ECN rules").inert(),
-		leaf("flows", intScalar("number", 1, 1<<20), "flows per fan-in, for the ECN rules").inert(),
-		leaf("drop_incomplete_arp", boolScalar(), "feeds the rule arp-complete").inert(),
+		leaf("scheduling", enumScalar("strict", "weighted", "none"), "strict: before all weighted classes; weighted: by bandwidth (the default); none: the queue has no scheduler of its own, and what the device does by itself holds"),
+		leaf("fan_in", intScalar("number", 1, 4096), "how many senders share a port at least when it is congested; default 2").inert(),
+		leaf("flows", intScalar("number", 1, 1<<20), "how many flows each of these senders has; default 16").inert(),
+		leaf("drop_incomplete_arp", boolScalar(), "true: packets to hosts whose MAC address is not known are dropped, not flooded, which on a lossless class can lock the fabric").inert(),
 	}}
 }
 
 func watchdogSchema() field {
 	return group(
 		"pfc_watchdog", "what to do with a queue that pause keeps stuck",
-		leaf("detect", durationScalar(), "how long a queue may be stuck"),
-		leaf("restore", durationScalar(), "how long it must be free before it is used again"),
-		leaf("poll", durationScalar(), "how often to look"),
-		leaf("action", enumScalar("drop", "forward", "alert"), "what to do"),
+		leaf("detect", durationScalar(), "how long a queue may be paused without a packet leaving before it counts as stuck, such as 200ms"),
+		leaf("restore", durationScalar(), "how long a stuck queue must see no pause before it is used as before, such as 400ms"),
+		leaf("poll", durationScalar(), "how often queues are looked at, such as 100ms; best not above half of detect"),
+		leaf("action", enumScalar("drop", "forward", "alert"), "what happens to a stuck queue: drop its packets, forward them in spite of pause, or only report"),
 	)
 }
 
 func modeScalar() *scalar { return enumScalar("own", "observe", "ignore") }
 
+// areaMeaning is what owning an area means.
+func areaMeaning(area string) string {
+	switch area {
+	case "mtu":
+		return "the MTU of ports"
+	case "maps":
+		return "trust, and the maps from code points to traffic classes and queues"
+	case "pfc":
+		return "which priorities are lossless"
+	case "ecn":
+		return "marking ramps, and which queues mark"
+	case "buffer":
+		return "xoff, xon and headroom; not rendered yet"
+	case "scheduler":
+		return "strict queues and the shares of the others"
+	case "watchdog":
+		return "the PFC watchdog"
+	case "host-nccl":
+		return "the hosts' /etc/nccl.conf"
+	}
+	return ""
+}
+
 func manageSchema(key, doc string) field {
 	f := field{key: key, doc: doc + ": own, observe or ignore, for all areas or by area", scalar: modeScalar()}
 	for _, a := range AreaNames() {
-		f.kids = append(f.kids, leaf(a, modeScalar(), "ownership of the area"))
+		f.kids = append(f.kids, leaf(a, modeScalar(), areaMeaning(a)))
 	}
 	return f
 }
@@ -256,10 +279,10 @@ func manageSchema(key, doc string) field {
 // overrideKids are the values that an override of any level may change.
 func overrideKids() []field {
 	return []field{
-		leaf("state", enumScalar("active", "planned", "maintenance", "absent"), "lifecycle"),
-		manageSchema("manage", "ownership here"),
+		leaf("state", enumScalar("active", "planned", "maintenance", "absent"), "active: written and must answer; maintenance: only looked at; planned, absent: not contacted"),
+		manageSchema("manage", "what may be written here"),
 		mtuSchema(false),
-		{key: "classes", doc: "values of classes, by name", named: true, list: classSchema(false)},
+		{key: "classes", doc: "what differs in classes here, each by its name", named: true, list: classSchema(false)},
 		watchdogSchema(),
 	}
 }
@@ -274,33 +297,33 @@ func roleOverride() *field {
 func transportKids() []field {
 	return []field{
 		group(
-			"gnmi", "gNMI",
+			"gnmi", "how to reach a device over gNMI",
 			leaf("port", intScalar("port", 1, 65535), "TCP port; default 8080, SONiC's own"),
 			group(
-				"tls", "TLS",
-				leaf("ca", referenceScalar(false), "certificate authority, a reference"),
-				leaf("cert", referenceScalar(false), "client certificate, a reference"),
-				leaf("key", referenceScalar(true), "client key, a reference"),
-				leaf("server_name", addressScalar(), "name in the device's certificate"),
-				leaf("insecure", boolScalar(), "do not verify the device; warned about unless lab is true"),
+				"tls", "how the device and we prove who we are; without a ca, the system's authorities are trusted",
+				leaf("ca", referenceScalar(false), "certificate of the authority that signed the device's"),
+				leaf("cert", referenceScalar(false), "our own certificate, where the device asks for one"),
+				leaf("key", referenceScalar(true), "private key of our certificate"),
+				leaf("server_name", addressScalar(), "name in the device's certificate; default: its address"),
+				leaf("insecure", boolScalar(), "true: anybody may answer as the device; warned about unless lab is true"),
 			),
-			leaf("plaintext", boolScalar(), "no TLS at all, the password in the clear; warned about unless lab is true"),
-			leaf("username", userScalar(), "text or reference"),
-			leaf("password", referenceScalar(true), "reference"),
+			leaf("plaintext", boolScalar(), "true: no TLS at all, the password in the clear; warned about unless lab is true"),
+			leaf("username", userScalar(), "account on the device, as text or as a reference"),
+			leaf("password", referenceScalar(true), "where the password is; never the password itself"),
 			viaField("jump hosts, in order: host, host:port or user@host each; entered with the device's ssh username, key and known_hosts; [] for none"),
 		),
 		group(
-			"ssh", "SSH",
+			"ssh", "how to reach a device over SSH",
 			leaf("port", intScalar("port", 1, 65535), "TCP port; default 22"),
-			leaf("username", userScalar(), "text or reference"),
-			leaf("password", referenceScalar(true), "reference"),
-			leaf("enable_password", referenceScalar(true), "what the device asks for at enable, a reference"),
-			leaf("key", referenceScalar(true), "private key, a reference"),
-			leaf("known_hosts", referenceScalar(false), "known host keys, a reference"),
+			leaf("username", userScalar(), "account on the device, as text or as a reference"),
+			leaf("password", referenceScalar(true), "where the password is; never the password itself"),
+			leaf("enable_password", referenceScalar(true), "where the password is that the device asks for at enable"),
+			leaf("key", referenceScalar(true), "where the private key is; default: the ssh-agent, when there is one"),
+			leaf("known_hosts", referenceScalar(false), "file with the host keys of devices; default ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts"),
 			viaField("jump hosts, in order: host, host:port or user@host each; [] for none"),
-			leaf("insecure", boolScalar(), "do not verify the host key; warned about unless lab is true"),
+			leaf("insecure", boolScalar(), "true: any host key is taken; warned about unless lab is true"),
 		),
-		leaf("lab", boolScalar(), "an emulated or disposable device"),
+		leaf("lab", boolScalar(), "true: an emulated or disposable device, on which nothing can break"),
 		leaf("management", enumScalar(OutOfBand, InBand), "whether our way to the device takes the ports that the model configures; default out-of-band"),
 	}
 }
@@ -308,31 +331,31 @@ func transportKids() []field {
 func inventorySchema() *field {
 	device := append(
 		transportKids(),
-		leaf("address", addressScalar(), "management address"),
+		leaf("address", addressScalar(), "where the device is managed, without a port"),
 		leaf("platform", textScalar("platform"), "platform name, such as sonic/sn5600, where no topology gives it; must agree with one that does"),
 		leaf("serial", textScalar("serial number"), "expected serial number; a different one refuses the write"),
 		leaf("hostname", hostnameScalar(), "expected host name; a different one refuses the write"),
 		leaf("management_port", nameScalar(), "port of the model that our way in takes, when management is in-band"),
-		field{key: "ports", doc: "interface names by port", dict: &field{key: "PORT", scalar: ifaceScalar()}},
-		field{key: "nics", doc: "NICs of a host, in order", list: &field{key: "NIC", kids: []field{
-			leaf("netdev", ifaceScalar(), "interface name"),
+		field{key: "ports", doc: "the device's own interface names, by the port's name in the model, such as downlink-1: Ethernet0", dict: &field{key: "PORT", scalar: ifaceScalar()}},
+		field{key: "nics", doc: "NICs of a host: NIC 1 first", list: &field{key: "NIC", kids: []field{
+			leaf("netdev", ifaceScalar(), "interface name on the host, such as rdma0"),
 			leaf("pci", pciScalar(), "PCI address, when the interface name is not fixed"),
-			leaf("ip", prefixScalar(), "address on the fabric").inert(),
+			leaf("ip", prefixScalar(), "address on the fabric, with its prefix length").inert(),
 			leaf("rail", intScalar("rail", 0, 63), "rail, from 0; must agree with the topology"),
-			leaf("model", textScalar("NIC model"), "NIC model"),
+			leaf("model", textScalar("NIC model"), "model of the NIC, such as connectx-7; fabricctl profiles lists them"),
 			{key: "carries", doc: "what runs over it: rdma, storage, management", list: &field{key: "kind of traffic", scalar: enumScalar(CarriesNames()...)}},
 			leaf("port", portRefScalar(), "switch port at the other end; must agree with the topology"),
 		}}},
 	)
 	kids := append(
-		header("name of the inventory"),
-		group("defaults", "what all devices share", transportKids()...),
+		header("name of the inventory, for people"),
+		group("defaults", "how devices are reached that say nothing else", transportKids()...),
 		field{key: "groups", doc: "what some devices share; wins over defaults, and a device wins over its groups", dict: &field{key: "GROUP", kids: append(
 			transportKids(),
 			field{key: "roles", doc: "roles whose devices are in the group", list: &field{key: "role", scalar: nameScalar()}},
 			field{key: "devices", doc: "devices that are in the group, by name", list: &field{key: "device", scalar: nameScalar()}},
 		)}},
-		field{key: "devices", doc: "devices by name", dict: &field{key: "DEVICE", kids: device}},
+		field{key: "devices", doc: "which box is which, by the device's name in the topology", dict: &field{key: "DEVICE", kids: device}},
 	)
 	return &field{key: "Inventory", kids: kids}
 }
