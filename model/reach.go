@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -274,16 +273,20 @@ func parseHop(s string) (string, *problem) {
 		user, address = "", s
 	}
 	host, port := splitPort(address)
-	_, notIP := netip.ParseAddr(host)
+	noPort := port == "" && host != address && strings.HasSuffix(address, ":")
 	_, bad := addressScalar().parse(host)
 	_, badPort := parsePort(port)
 	switch {
 	case strings.Contains(user, ":"):
 		return "", &problem{"literal-secret", "holds a password", "write user@host; jump hosts are entered with the device's key, or the agent"}
-	case bad != nil || badPort || ok && !isName(user, "-_."):
+	case bad != nil || badPort || noPort || ok && !isName(user, "-_."):
 		return "", &problem{"value", "is not a jump host", "write host, host:port or user@host"}
-	case notIP == nil && strings.Contains(host, ":") && port == "":
+	}
+	if address = host; strings.Contains(host, ":") {
 		address = "[" + host + "]"
+	}
+	if port != "" {
+		address += ":" + port
 	}
 	if ok {
 		return user + "@" + address, nil

@@ -80,3 +80,32 @@ host1 []
 		t.Errorf("hops %v, want %v", got, want)
 	}
 }
+
+// FuzzVia: jump hosts that are accepted have one canonical form, which reads back as the same hops, none of them empty.
+func FuzzVia(f *testing.F) {
+	for _, s := range []string{"jump", "ops@jump:2222", "a,b , c@[::1]:22", "[::1]", "::1", "1.2.3.4:22", "me:pw@jump", "@", "jump:0", "a,,b", ",", "[jump]:22", "a@b@c", "jump:", "[::1]:"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c, p := parseVia(s)
+		if p != nil {
+			return
+		}
+		again, p := parseVia(c)
+		if p != nil || again != c {
+			t.Fatalf("%q is %q, which is %q (%v)", s, c, again, p)
+		}
+		hops := Hops(c)
+		if len(hops) != strings.Count(c, ",")+1 {
+			t.Fatalf("%q has hops %v", c, hops)
+		}
+		for _, h := range hops {
+			if strings.HasSuffix(h.Address, ":") {
+				t.Fatalf("%q has hop %+v without the port that it announces", c, h)
+			}
+			if h.Address == "" || strings.ContainsAny(h.User+h.Address, " ,@\"'\x00\n") {
+				t.Fatalf("%q has hop %+v", c, h)
+			}
+		}
+	})
+}

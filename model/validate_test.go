@@ -72,7 +72,7 @@ func TestFindings(t *testing.T) {
 		{"groups that disagree, settled", base + inventoryWith("groups:\n  a: {roles: [leaf], ssh: {port: 1}}\n  b: {devices: [leaf1], ssh: {port: 2}}\n", "  leaf1: {ssh: {port: 3}}\n")},
 		{"group of nobody", base + inventoryWith("groups: {a: {ssh: {port: 1}}}\n", "  leaf1: {address: 10.0.0.1}\n")},
 		{"group of unknown ones", base + inventoryWith("groups: {a: {roles: [laef], devices: [laef1], ssh: {port: 1}}}\n", "  leaf1: {address: 10.0.0.1}\n")},
-		{"jump hosts", base + inventory("  leaf1: {ssh: {via: \"a b\"}, gnmi: {via: [jump, \"x@\", \"jump:99999\"]}}\n  leaf2: {ssh: {via: \"me:hunter2@jump\"}}\n")},
+		{"jump hosts", base + inventory("  leaf1: {ssh: {via: \"a b\"}, gnmi: {via: [jump, \"jump:\", \"x@\", \"jump:99999\"]}}\n  leaf2: {ssh: {via: \"me:hunter2@jump\"}}\n")},
 		{"same address behind other jump hosts", base + inventory("  leaf1: {address: 10.0.0.1, ssh: {via: jump1}}\n  leaf2: {address: 10.0.0.1, ssh: {via: jump2}}\n")},
 		{"management port out-of-band", base + inventory("  leaf1: {management_port: uplink-1}\n")},
 		{"management port unknown", base + inventory("  leaf1: {management: in-band, management_port: uplink-9}\n")},
