@@ -13,6 +13,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/lab"
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/witness"
 )
@@ -93,6 +94,78 @@ func TestImportAndOwn(t *testing.T) {
 	b.must(t, exitOK, "apply", "--yes")
 	if d := cmp.Diff(before, b.config(t)); d != "" || b.writes() != 0 {
 		t.Errorf("%d writes (-before +after):\n%s", b.writes(), d)
+	}
+}
+
+// TestImportAbsent: what devices do not say stays unsaid. Queues without a scheduler and watchdogs without a polling
+// interval come into the model as that, and owning them writes neither.
+func TestImportAbsent(t *testing.T) {
+	b, switches := newOldBench(t, strings.Replace(trio, "leaves: {count: 1,", "leaves: {count: 2,", 1))
+	b.lab.Box("spine1").(*sonic.Switch).Edit(func(db sonic.DB) {
+		delete(db["PFC_WD"], "GLOBAL")
+		for row := range db["QUEUE"] {
+			if strings.HasSuffix(row, "|0") {
+				delete(db["QUEUE"], row)
+			}
+		}
+		delete(db["SCHEDULER"], "SITE-fabric-default")
+	})
+	for _, name := range []string{"leaf1", "leaf2"} {
+		leaf := b.lab.Box(name).(*eos.Switch)
+		text := regexp.MustCompile(`(?m)^   uc-tx-queue 0\n(      .*\n)+`).ReplaceAllString(leaf.Running(), "")
+		text = regexp.MustCompile(`(?m)^.*polling-interval.*\n`).ReplaceAllString(text, "")
+		if err := leaf.Boot(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := b.config(t)
+	r := b.imported(t, exitOK, switches...)
+	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "fabric.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"pfc_watchdog: {detect: 200ms, restore: 400ms, action: drop}\n", "priority: 0\n    scheduling: none\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s\n%s", want, text, r)
+		}
+	}
+	b.own(t, "{switches: own, hosts: observe, adopt: true}")
+	b.must(t, exitOK, "apply", "--yes")
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+	if d := cmp.Diff(before, b.config(t)); d != "" || b.writes() != 0 {
+		t.Errorf("%d writes (-before +after):\n%s", b.writes(), d)
+	}
+}
+
+// TestImportHosts: hosts that are read are no guesses: their MTU, their NCCL file, and the NIC that a switch hears.
+func TestImportHosts(t *testing.T) {
+	b, _ := newOldBench(t, trio)
+	h := b.lab.Box("host1").(*host.Host)
+	if err := h.SetNCCL("NCCL_IB_TC=104\nNCCL_IB_TIMEOUT=22\n"); err != nil {
+		t.Fatal(err)
+	}
+	r := b.imported(t, exitOK)
+	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "fabric.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"mtu: {fabric: 9214B, host: 1500B}\n", "nccl: {class: lossless-3, timeout: 22}\n", `- {a: "host1:rdma0", b: "leaf1:Ethernet1-1"}`,
+		"    - name: host1\n      role: host\n      platform: linux/generic\n      ports:\n        - {name: rdma0, iface: rdma0, role: nic}\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s\n%s", want, text, r)
+		}
+	}
+	if strings.Contains(string(text), "planned") || strings.Contains(r.out, "lldp") {
+		t.Errorf("%s\n%s", text, r)
+	}
+	b.own(t, "{switches: observe, hosts: own}")
+	before := b.config(t)
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+	b.must(t, exitOK, "apply", "--yes")
+	if d := cmp.Diff(before, b.config(t)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
 	}
 }
 
