@@ -69,10 +69,25 @@ func deviations(live, want *intent.Net, broken map[string]string) diag.List {
 		}
 	}
 	var l diag.List
-	for _, k := range order {
-		l.Add(k.finding(at[k], agree, broken))
+	for i := 0; i < len(order); {
+		k, more := order[i], ""
+		for i++; i < len(order) && k.goesWith(order[i], at); i++ {
+			more += fmt.Sprintf(", %s (%s)", order[i].Label, order[i].After)
+		}
+		f := k.finding(at[k], agree, broken)
+		if more != "" {
+			f.Msg += "; likewise " + more[2:]
+		}
+		l.Add(f)
 	}
 	return l
+}
+
+// goesWith reports whether o is another value of the same thing, a marking ramp or a watchdog, which is missing on the
+// same ports.
+func (k deviation) goesWith(o deviation, at map[deviation]*where) bool {
+	family := func(d deviation) string { return string(d.Field[:strings.LastIndexByte(string(d.Field), '.')+1]) }
+	return k.Before == "none" && o.Before == "none" && family(k) != "" && family(k) == family(o) && at[k].String() == at[o].String()
 }
 
 func (w *where) add(device, iface string) {

@@ -219,6 +219,56 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// TestTiers: distance from the hosts makes the roles, whatever the names say; a switch of a leaf's name is one without
+// hosts too.
+func TestTiers(t *testing.T) {
+	n, l := infer.Wire([]infer.Box{
+		box("a1", 2, gpu("Ethernet0", "gpu1"), sw("Ethernet8", "b1", "etp1")),
+		box("a2", 1, sw("Ethernet0", "b1", "etp2")),
+		box("b1", 3, sw("Ethernet0", "a1", "etp2"), sw("Ethernet8", "a2", "etp1"), sw("Ethernet16", "c1", "etp1")),
+		box("c1", 1, sw("Ethernet0", "b1", "etp3")),
+	}, nil)
+	want := map[string]string{"a1": "leaf", "a2": "leaf", "b1": "spine", "c1": "super-spine", "gpu1": "host"}
+	got := map[string]string{}
+	for _, d := range n.Devices {
+		got[d.Name] = d.Role
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if r := rules(l); r != "host-not-read; a2 role-guess" {
+		t.Error(r)
+	}
+}
+
+// TestNotSaid: what an override cannot take away is a finding and no override; the class of notifications is not a
+// lossless one, even where their usual code point leads there.
+func TestNotSaid(t *testing.T) {
+	text := strings.Replace(hundred[:strings.Index(hundred, "overrides:")], "dscp: [26]", "dscp: [26, 48]", 1)
+	n := resolved(t, strings.Replace(text, "role: cnp, dscp: [48]", "role: cnp, dscp: [47]", 1))
+	leaf3 := n.Device("leaf3")
+	p := *leaf3.PolicyOf(leaf3.Port("downlink-1"))
+	p.Watchdog, p.Queues[3].ECN = intent.Watchdog{}, intent.ECN{}
+	leaf3.Port("downlink-1").Policy = leaf3.Intern(p)
+	m, found := mustInfer(t, n)
+	if m.Exceptions != 0 || !strings.Contains(m.Text, "role: cnp   # a guess: it is strict, and not lossless\n    dscp: [47]") {
+		t.Errorf("%d exceptions\n%s", m.Exceptions, m.Text[strings.Index(m.Text, "classes:"):])
+	}
+	var says []string
+	for _, f := range found {
+		if f.Rule == "differs" {
+			says = append(says, f.Msg)
+		}
+	}
+	want := []string{
+		"priority 3 kmin is none on leaf3:Ethernet0, and the model says 800KB, as 199 other ports have it; likewise priority 3 kmax (3.2MB), priority 3 pmax (20%)",
+		"watchdog detect is none on leaf3:Ethernet0, and the model says 200ms, as 199 other ports have it; likewise watchdog restore (400ms), watchdog poll (100ms), watchdog action (drop)",
+	}
+	if d := cmp.Diff(want, says); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // FuzzWire: whatever neighbours say, the model that comes out of it loads.
 func FuzzWire(f *testing.F) {
 	f.Add("spine1", "etp1", "Ethernet0", "gpu1", "02:00:00:00:00:01", true)
