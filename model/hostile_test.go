@@ -28,6 +28,25 @@ func bomb(levels int) string {
 	return b.String()
 }
 
+// manyAnchors are keys with an anchor each.
+func manyAnchors(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "x%d: &x%d 1\n", i, i)
+	}
+	return b.String()
+}
+
+// mergeBomb is an alias bomb by way of merge keys.
+func mergeBomb(levels int) string {
+	var b strings.Builder
+	b.WriteString("apiVersion: fabricctl/v1\nkind: Fabric\na0: &a0 {x: 1}\n")
+	for i := 1; i <= levels; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d {<<: [%s], y%d: 1}\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","), i)
+	}
+	return b.String()
+}
+
 // numbered is a line repeated with running numbers.
 func numbered(line string, n int) string {
 	var b strings.Builder
@@ -42,6 +61,41 @@ func TestHostile(t *testing.T) {
 	for _, x := range []struct{ name, text, want string }{
 		{"alias bomb", bomb(9), "more than 1000000 values, anchors expanded"},
 		{"aliases of what is too deep", deepAliases(), "nested deeper than 32 levels"},
+		{"merge bomb", mergeBomb(9), "more than 1000000 values, anchors expanded"},
+		{"merge of itself", base + "overrides: &o {<<: *o}\n", "nested deeper than 32 levels"},
+		{"keys twice", base + "mtu: {fabric: 1500B}\n", "m.yaml:23:1: error: duplicate-key: mtu is written twice here\n    m.yaml:11:1: first here"},
+		{"keys twice in one mapping", with(t, "priority: 6,", "priority: 6, priority: 5,"), "duplicate-key: priority is written twice here"},
+		{"octal", with(t, "priority: 6", "priority: 06"), `"06" starts with a zero, which some YAML readers take as octal` + "\n    hint: write 6"},
+		{"octal code point", with(t, "[48]", "[010]"), `"010" starts with a zero`},
+		{"YAML 1.2 octal", with(t, "[48]", "[0o60]"), `"0o60" is not decimal` + "\n    hint: write 48"},
+		{"hexadecimal", with(t, "[48]", "[0x1F]"), `"0x1F" is not decimal` + "\n    hint: write 31"},
+		{"binary", with(t, "priority: 6", "priority: 0b110"), `"0b110" is not decimal` + "\n    hint: write 6"},
+		{"sexagesimal", with(t, "priority: 6", "priority: 03:04"), `"03:04" is not a whole number`},
+		{"sexagesimal time", with(t, "poll: 100ms", "poll: 01:30"), `units: pfc_watchdog.poll: "01:30"`},
+		{"underscores", with(t, "count: 2", "count: 1_000"), `"1_000" is not a whole number`},
+		{"exponent", with(t, "count: 2", "count: 1e3"), `"1e3" is not a whole number`},
+		{"float", with(t, "count: 2", "count: 2.0"), `"2.0" is not a whole number`},
+		{"infinity", with(t, "count: 2", "count: .inf"), `".inf" is not a whole number`},
+		{"negative", with(t, "count: 2", "count: -1"), `"-1" is not a whole number`},
+		{"huge number", with(t, "count: 2", "count: 99999999999999999999999"), "is too large"},
+		{"yes", with(t, "lossless: true", "lossless: yes"), `"yes" is not true or false` + "\n    hint: write true"},
+		{"on", with(t, "lossless: true", "lossless: on"), `"on" is not true or false` + "\n    hint: write true"},
+		{"No", with(t, "lossless: true", "lossless: No"), `"No" is not true or false` + "\n    hint: write false"},
+		{"True", with(t, "lossless: true", "lossless: True"), `"True" is not true or false` + "\n    hint: write true"},
+		{"a date for a name", with(t, "{name: t}", "{name: 2001-12-14T21:59:43.10-05:00}"), `is not a name`},
+		{"null word", with(t, "priority: 6", "priority: ~"), "classes.cnp.priority has no value"},
+		{"tab in a flow", with(t, "{fabric: 9216B,", "{\tfabric: 9216B,\tx: 1,"), `unknown key "x" under mtu`},
+		{"old Mac line ends", strings.ReplaceAll(base, "\n", "\r") + "x: [", "m.yaml:"},
+		{"NUL", base + "nccl: {class: \"a\x00b\"}\n", "not readable as YAML: control characters are not allowed"},
+		{"not UTF-8 in a later document", base + "---\nkind: Inventory\nmetadata: {name: \xc3\x28}\n", "m.yaml:25:1: error: yaml: the file is not UTF-8 text"},
+		{"overlong UTF-8", "kind: \xc0\xaf\n", "not UTF-8 text"},
+		{"BOM in the middle", base + "---\n\ufeffkind: Fabric\n", "m.yaml:"},
+		{"one long scalar", base + "x: " + strings.Repeat("y", 7<<20) + "\n", `unknown key "x" at the top level`},
+		{"one long key", base + strings.Repeat("k", 7<<20) + ": 1\n", "m.yaml:23:1: error: yaml: not readable as YAML"},
+		{"10 MB", base + strings.Repeat("# 10 MB of comments, which say nothing\n", 260_000), "the file is larger than 8 MiB; split it"},
+		{"many anchors", base + manyAnchors(100_000), "more findings are not shown"},
+		{"several Fabrics in one layer", base + "---\n" + strings.Replace(base, "9216B", "9000B", 1), "conflict: mtu.fabric is set twice in one layer"},
+		{"a document end and more", base + "...\nkind: Fabric\n", "did not find expected <document start>"},
 		{"alias of itself", "a: &a [*a]\nkind: Fabric\n", "nested deeper than 32 levels"},
 		{"deep flow", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested deeper than 32 levels"},
 		{"very deep flow", strings.Repeat("[", 200_000), "the [ that opens here is not closed"},

@@ -448,8 +448,11 @@ func parseDSCP(s string) (lo, hi int, p *problem) {
 		return 0, 0, p
 	case lo > 63 || hi > 63:
 		hint := ""
-		if lo == hi && lo < 256 {
+		switch {
+		case lo == hi && lo < 256:
 			hint = tosHint(lo)
+		case hi < 256:
+			hint = "a ToS byte is a code point times 4"
 		}
 		return 0, 0, &problem{"value", "is not from 0 to 63", hint}
 	case hi < lo:

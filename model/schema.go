@@ -209,9 +209,9 @@ func classSchema(whole bool) *field {
 		"xoff", "buffer at which pause is sent: a size in bytes, a dynamic threshold (alpha), or a share of something named",
 		leaf("alpha", ratioScalar(), "dynamic threshold: this fraction of the buffer that is still free").inert(),
 		leaf("share", shareScalar(), "this share of what of names, in percent").inert(),
-		leaf("of", textScalar("base"), "what the share is of").inert(),
+		leaf("of", baseScalar(), "what the share is of: the shared pool, or the static buffer of a port").inert(),
 	)
-	xoff.scalar, xoff.later = bytesScalar(), true
+	xoff.scalar, xoff.later = pauseScalar(), true
 	return &field{key: "class", kids: []field{
 		name,
 		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets (CNP), by which receivers slow senders down; exactly one class has it"),

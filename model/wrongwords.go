@@ -35,3 +35,36 @@ func wrongWord(key, text string) string {
 	}
 	return ""
 }
+
+// halfOfTheBuffer is the hint for a pause threshold that is a share of something unsaid. The common advice, half of the
+// port's buffer, is a first step only where a port has a buffer of its own.
+const halfOfTheBuffer = "say of what: {share: 50%, of: port} where each port has a static buffer of its own; in a shared pool half of it for one " +
+	"congested port is {alpha: 1}, and with more congested ports each gets less"
+
+// pauseScalar is a pause threshold in bytes. A share without its base gets an explanation.
+func pauseScalar() *scalar {
+	s := *bytesScalar()
+	inner := s.parse
+	s.parse = func(text string) (string, *problem) {
+		canonical, p := inner(text)
+		if p != nil && (strings.HasSuffix(text, "%") || strings.Contains(strings.ToLower(text), "half")) {
+			p = &problem{"value", "is a share without its base", halfOfTheBuffer}
+		}
+		return canonical, p
+	}
+	return &s
+}
+
+// baseScalar is what a share of buffer is taken of.
+func baseScalar() *scalar {
+	s := *enumScalar("pool", "port")
+	inner := s.parse
+	s.parse = func(text string) (string, *problem) {
+		canonical, p := inner(text)
+		if p != nil && strings.Contains(strings.ToLower(text), "buffer") {
+			p.hint = halfOfTheBuffer
+		}
+		return canonical, p
+	}
+	return &s
+}
