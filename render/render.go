@@ -115,9 +115,12 @@ func (c Config) Get(scope, object, field string) string {
 // Filter is the part of c whose keys satisfy keep.
 func (c Config) Filter(keep func(Key) bool) Config {
 	var r Config
-	for _, s := range c {
-		if keep(s.Key) {
-			r = append(r, s)
+	for i := range c {
+		if keep(c[i].Key) {
+			if r == nil {
+				r = make(Config, 0, len(c)-i)
+			}
+			r = append(r, c[i])
 		}
 	}
 	return r

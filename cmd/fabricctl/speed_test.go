@@ -84,11 +84,13 @@ func BenchmarkWrittenOut(b *testing.B) {
 // BenchmarkApply is for profiles; TestSpeed makes the table.
 func BenchmarkApply(b *testing.B) {
 	m := newSpeedBench(b)
+	var p pairs
 	for n := 0; b.Loop(); n++ {
-		ours, bare := m.change(b, n)
-		b.ReportMetric(ours.Seconds()*1000, "ours-ms")
-		b.ReportMetric(bare.Seconds()*1000, "gnmic-ms")
+		p.add(m.change(b, n))
 	}
+	b.ReportMetric(median(p.a).Seconds()*1000, "ours-ms")
+	b.ReportMetric(median(p.b).Seconds()*1000, "gnmic-ms")
+	b.ReportMetric(p.ratios()[len(p.a)/2], "ratio")
 }
 
 // newSpeedBench is 200 emulated switches that hold the model.
@@ -197,13 +199,19 @@ type pairs struct{ a, b []time.Duration }
 
 func (p *pairs) add(a, b time.Duration) { p.a, p.b = append(p.a, a), append(p.b, b) }
 
+// ratios is those of the pairs, sorted.
+func (p *pairs) ratios() []float64 {
+	r := make([]float64, len(p.a))
+	for i := range p.a {
+		r[i] = float64(p.a[i]) / float64(p.b[i])
+	}
+	slices.Sort(r)
+	return r
+}
+
 // String is the medians, and the median and the span of the ratios of the pairs: cells of a table.
 func (p *pairs) String() string {
-	ratios := make([]float64, len(p.a))
-	for i := range p.a {
-		ratios[i] = float64(p.a[i]) / float64(p.b[i])
-	}
-	slices.Sort(ratios)
+	ratios := p.ratios()
 	n := len(ratios)
 	return fmt.Sprintf("%s | %s | **%.2f** (%.2f to %.2f)", ms(median(p.a)), ms(median(p.b)), ratios[n/2], ratios[0], ratios[n-1])
 }
@@ -269,7 +277,7 @@ func speedOfWrittenOut(t *testing.T, table *strings.Builder) {
 		}
 		var p pairs
 		var peak int64
-		for range 7 {
+		for range 5 {
 			ours, base := measure(t, "speed", "fabricctl", path), measure(t, "speed", "yardstick", path)
 			if ours.Out != base.Out {
 				t.Fatalf("%d bytes against %d", ours.Out, base.Out)
@@ -291,7 +299,7 @@ func speedOfApply(t *testing.T, table *strings.Builder) {
 	b := newSpeedBench(t)
 	b.change(t, 0) // both are warm afterwards
 	var p pairs
-	for n := range 7 {
+	for n := range 5 {
 		p.add(b.change(t, n+1))
 	}
 	fmt.Fprintf(table, "| one change on 200 switches, 8 at a time | fabricctl apply plan.json | bare gnmic | ratio |\n|---|---|---|---|\n| dial, 3 Gets, Set, dial, Get each | %s |\n\n", &p)
@@ -307,7 +315,7 @@ func speedOfStart(t *testing.T, table *strings.Builder) {
 		}
 	}
 	var p pairs
-	for range 41 {
+	for range 21 {
 		p.add(measure(t, filepath.Join(dir, "fabricctl"), "version").wall, measure(t, filepath.Join(dir, "hello"), "version").wall)
 	}
 	fmt.Fprintf(table, "| start | fabricctl version | hello-world on cobra | ratio |\n|---|---|---|---|\n| the whole process | %s |\n", &p)
