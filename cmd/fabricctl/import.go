@@ -267,6 +267,18 @@ func platformOf(t target, f render.Facts, catalog *profiles.Catalog) string {
 			return name
 		}
 	}
+	best := "" // a model number goes on where the platform's name ends: DCS-7060X6-64PE is a 7060x6
+	number := strings.TrimPrefix(strings.ToLower(f.Model), "dcs-")
+	for _, name := range catalog.Names() {
+		family, ok := strings.CutPrefix(name, t.OS+"/")
+		rest, fits := strings.CutPrefix(number, family)
+		if ok && t.OS == "eos" && fits && (rest == "" || rest[0] == '-') && len(name) > len(best) {
+			best = name
+		}
+	}
+	if best != "" {
+		return best
+	}
 	return t.OS + "/" + strings.ToLower(cmp.Or(infer.Name(f.Model), "unknown"))
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/witness"
+	"github.com/fabricctl/fabricctl/profiles"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 // newOldBench is a lab that somebody else configured: as model asks, under names that are not ours. switches are its
@@ -260,7 +262,7 @@ func TestImportPartly(t *testing.T) {
 	r = b.imported(t, exitError, "spine1", "leaf1", "leaf2", "--partial")
 	for _, want := range []string{
 		"leaf2: error: not-read: ", "warning: no-lldp: leaf1: it says % LLDP is not enabled; links between them are not known",
-		"spine1:Ethernet8: warning: border: it hears leaf2, which is not among the devices", "role-guess",
+		"spine1: warning: border: it hears 1 neighbour that is not among the devices, so where the fabric ends is not known: leaf2 on Ethernet8", "role-guess",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in %s", want, r)
@@ -289,5 +291,26 @@ func TestImportSecrets(t *testing.T) {
 	}
 	if r := b.call(t, "import", "eos:127.0.0.1:1", "--password", "hunter2", "--out", filepath.Join(b.dir, "x")); r.code != exitUsage || strings.Contains(r.err, "hunter2") {
 		t.Error(r)
+	}
+}
+
+// TestPlatformOf: what the inventory says counts, then the hardware name, then its family; else nobody knows it.
+func TestPlatformOf(t *testing.T) {
+	catalog, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ os, said, model, want string }{
+		{"sonic", "sonic/sn4700", "ACS-SN5600", "sonic/sn4700"},
+		{"sonic", "", "ACS-SN5600", "sonic/sn5600"},
+		{"sonic", "", "Own-Box 1", "sonic/own-box-1"},
+		{"eos", "", "DCS-7060X6-64PE-F", "eos/7060x6"},
+		{"eos", "", "DCS-7060X6A-64", "eos/dcs-7060x6a-64"},
+		{"eos", "", "", "eos/unknown"},
+		{"linux", "", "mlx5_core", "linux/generic"},
+	} {
+		if got := platformOf(target{OS: tt.os, Platform: tt.said}, render.Facts{Model: tt.model}, catalog); got != tt.want {
+			t.Errorf("%s %q %q: %s, want %s", tt.os, tt.said, tt.model, got, tt.want)
+		}
 	}
 }

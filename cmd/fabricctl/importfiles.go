@@ -71,8 +71,9 @@ func inventoryOf(read []seen, dir string) (string, error) {
 		for _, x := range []struct {
 			key    string
 			fields []string
-		}{{"gnmi", w.gnmi(&e.GNMI)}, {"ssh", w.ssh(&e.SSH)}} {
-			if len(x.fields) > 0 {
+			used   bool
+		}{{"gnmi", w.gnmi(&e.GNMI), s.target.OS == "sonic"}, {"ssh", w.ssh(&e.SSH), s.target.OS != "sonic" || e.GNMI.Via.V != ""}} {
+			if len(x.fields) > 0 && x.used {
 				fmt.Fprintf(&b, "    %s: {%s}\n", x.key, strings.Join(x.fields, ", "))
 			}
 		}

@@ -181,7 +181,7 @@ func TestWire(t *testing.T) {
 		"a stranger": {
 			[]infer.Box{spine1, leaf2, with(leaf1, leaf1.Heard[0], leaf1.Heard[1], sw("Ethernet16", "isp", "xe-0/0/1"))},
 			nil,
-			strings.Replace(whole, "Ethernet16=host", "Ethernet16=fabric", 1), "host-not-read; leaf1:Ethernet16 border",
+			strings.Replace(whole, "Ethernet16=host", "Ethernet16=fabric", 1), "host-not-read; leaf1 border",
 		},
 		"roles by name": {
 			[]infer.Box{leaf2, spine1, leaf1},

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -134,6 +135,7 @@ func (w *wirer) portRoles() {
 	for i := range w.devices {
 		d := &w.devices[i]
 		lossless := slices.ContainsFunc(d.Policies, func(p intent.Policy) bool { return len(p.Lossless()) > 0 })
+		var strangers []string
 		for j := range d.Ports {
 			p := &d.Ports[j]
 			at := end{d.Name, p.Name}
@@ -153,8 +155,7 @@ func (w *wirer) portRoles() {
 				w.info(at.String(), "border", "", "it hears %s, which is not among the devices, and is not lossless: the model calls it a border", stranger)
 			case stranger != "":
 				p.Role = "fabric"
-				w.warn(at.String(), "border", "read that device too, or give the port role: border, where lossless ends",
-					"it hears %s, which is not among the devices; where the fabric ends is not known", stranger)
+				strangers = append(strangers, fmt.Sprintf("%s on %s", stranger, p.Name))
 			case !configured(pol):
 				p.Role = "unused"
 			case d.Role == leaf:
@@ -162,6 +163,11 @@ func (w *wirer) portRoles() {
 			default:
 				p.Role = "fabric"
 			}
+		}
+		if len(strangers) > 0 {
+			w.warn(d.Name, "border", "read them too, or give the ports role: border, where lossless ends",
+				"it hears %s not among the devices, so where the fabric ends is not known: %s",
+				count(len(strangers), "neighbour that is", "neighbours that are"), some(strangers))
 		}
 	}
 }
