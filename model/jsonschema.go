@@ -140,7 +140,7 @@ const (
 	addressPattern = ip4Pattern + "|" + ip6Pattern + "(%.+)?|" + hostPattern
 	labelPattern   = `[A-Za-z0-9][-A-Za-z0-9_]{0,63}`
 	prefixPattern  = ip4Pattern + `/(3[0-2]|[12]?[0-9])|` + ip6Pattern + `/(12[0-8]|1[01][0-9]|[1-9]?[0-9])`
-	hopPattern     = `(` + namePattern + `@)?(` + ip4Pattern + `|\[` + ip6Pattern + `\]|` + ip6Pattern + `(%[^@,\]]+)?|` + hostPattern + `)(:` + portPattern + `)?`
+	hopPattern     = `(` + namePattern + `@)?(` + ip4Pattern + `|\[` + ip6Pattern + `\]|` + ip6Pattern + `(%[^@,\]]+)?|` + hostPattern + `)(:(` + portPattern + `))?`
 	hopsPattern    = hopPattern + "(," + hopPattern + ")*"
 	portPattern    = `6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}`
 	pciPattern     = `[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]`
