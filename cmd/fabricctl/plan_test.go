@@ -61,6 +61,47 @@ func TestThousandPorts(t *testing.T) {
 	t.Logf("%d bytes of markdown, %d of text", len(md), len(text))
 }
 
+// TestManyDevices: a plan of 200 switches with 64 ports each, of which a few differ, fits a screen or two.
+func TestManyDevices(t *testing.T) {
+	move := func(name, after string) rollout.BehaviourValue {
+		return rollout.BehaviourValue{Difference: intent.Difference{Field: intent.Field(name), Label: name, Before: "1", After: after}, From: diag.Pos{File: "f.yaml", Line: 1, Col: 1}}
+	}
+	p := &rollout.Plan{Fabric: "pod1"}
+	for i := range 200 {
+		d := rollout.DevicePlan{Name: fmt.Sprintf("leaf%d", i+1), Platform: "sonic/sn5600", Mode: rollout.Write, Ops: rollout.Ops{Set: 256}, Steps: []rollout.Step{{}}}
+		var same, other []string
+		for port := range 64 {
+			name := fmt.Sprintf("Ethernet%d", 8*port)
+			if i%40 == 7 && port == i%64 {
+				other = append(other, name)
+			} else {
+				same = append(same, name)
+			}
+		}
+		d.Behaviour = []rollout.Behaviour{{Ports: same, Changes: []rollout.BehaviourValue{move("kmin", "2"), move("kmax", "2"), move("pmax", "2"), move("mtu", "2")}}}
+		if other != nil {
+			d.Behaviour = append(d.Behaviour, rollout.Behaviour{Ports: other, Changes: []rollout.BehaviourValue{move("kmin", "3"), move("kmax", "2"), move("pmax", "2"), move("mtu", "2")}})
+		}
+		d.Risks = []render.Risk{{Class: render.Flap, Ports: append(same, other...), Why: "the updater takes the port down"}}
+		d.Facts.Notes = []string{"a note"}
+		p.Devices = append(p.Devices, d)
+	}
+	var b strings.Builder
+	if err := (&app{}).printPlan(&screen{to: &b}, p, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `leaf1-leaf200 (200 devices, sonic/sn5600): 256 settings in 1 step
+1. 12795 ports on 200 devices, flap
+   on leaf1-leaf7, leaf9-leaf47, leaf49-leaf87, leaf89-leaf127, leaf129-leaf167, leaf169-leaf200
+      (195 devices): Ethernet0-Ethernet504 by 8 (64 ports)
+   on leaf8: Ethernet0-Ethernet48 by 8, Ethernet64-Ethernet504 by 8 (63 ports)
+`
+	if !strings.HasPrefix(b.String(), want) || strings.Count(b.String(), "\n") > 45 {
+		t.Errorf("%s", &b)
+	}
+	tooWide(t, b.String())
+}
+
 // tooWide reports lines of prose that a terminal of 100 columns would break. Lines of values end in a position, which
 // is as long as the user's path.
 func tooWide(t *testing.T, text string) {
