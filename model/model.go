@@ -178,7 +178,7 @@ type Device struct {
 	Tier     int     // 0 for hosts, 1 for what they are linked to, and so on up
 	Pod      string  // "pod1"; "" without pods, and on what the pods share
 	Plane    string  // "plane1"; "" without planes, and on hosts
-	Group    string  // redundancy group: never all of it at once; "" when nothing can stand in for it
+	Group    string  // redundancy group: what stands in for each other; "" when nothing can stand in for it
 	GroupAt  *Origin // the line that names the group; nil when it is derived
 	Platform Value[string]
 	From     *Origin   // the line that made it exist

@@ -158,7 +158,7 @@ func topologySchema() field {
 			leaf("name", nameScalar(), "name of the device").must(),
 			leaf("role", nameScalar(), "role, which overrides and acknowledgements name: spine, leaf, host, storage or a word of your own"),
 			leaf("platform", textScalar("platform"), "operating system and model, such as sonic/sn5600; linux/… makes it a host"),
-			leaf("group", nameScalar(), "redundancy group: its members are never changed at the same time; default: derived from the links"),
+			leaf("group", nameScalar(), "redundancy group: its members stand in for each other; default: derived from the links"),
 			{key: "ports", doc: "ports that have no link, need an interface name here, or differ from what is generated", named: true, list: &field{key: "port", kids: []field{
 				leaf("name", nameScalar(), "name of the port").must(),
 				leaf("iface", ifaceScalar(), "the device's own name of the port, such as Ethernet1/1; the inventory wins"),

@@ -24,7 +24,7 @@ func (a *app) newGraph() *cobra.Command {
 		Use:   "graph",
 		Short: "Show the topology: tiers, links, oversubscription, redundancy groups",
 		Long: `Show what the model's topology comes to: the devices of each tier, the links by kind, what each switch and each rail has
-below and above (down to up), border ports, and the redundancy groups, whose members are never changed at the same time.
+below and above (down to up), border ports, and the redundancy groups, whose members stand in for each other.
 -o json has every link; -o dot is for Graphviz. No device is contacted.`,
 		Example: "  fabricctl graph -f fabric.yaml\n  fabricctl graph -f fabric.yaml --links\n  fabricctl graph -f fabric.yaml -o dot --no-hosts | dot -Tsvg > fabric.svg",
 		Args:    noArgs,
@@ -91,7 +91,7 @@ func printGraph(w io.Writer, g picture.Graph) {
 			pad(rateText(r.Down)+" to "+rateText(r.Up), 24), nameList(r.Leaves))
 	}
 	if len(g.Groups) > 0 {
-		fmt.Fprintln(w, "\nredundancy groups, never changed all at once:")
+		fmt.Fprintln(w, "\nredundancy groups, whose members stand in for each other:")
 	}
 	for _, x := range g.Groups {
 		if len(x.Devices) == 2 && x.Name == strings.Join(x.Devices, "+") {

@@ -349,7 +349,7 @@ type Device struct {
 	Pod      string // "pod1", "" if none
 	Plane    string // "plane1", "" if none
 	Platform string // "sonic/sn5600"; the part before the slash is the dialect
-	Group    string // redundancy group: never all of it at once; "" when nothing can stand in for the device
+	Group    string // redundancy group: what stands in for each other; "" when nothing can stand in for the device
 	Serial   string // expected serial number, "" if the inventory gives none
 	Hostname string // expected hostname, "" if the inventory gives none
 	Known    Known  `json:"-"` // the inventory's lines about who it is

@@ -85,7 +85,7 @@ type Rail struct {
 	Ratio  float64       `json:"oversubscription"` // down to up; 0 when there is nothing above
 }
 
-// Group is a redundancy group: what may never be worked on at the same time.
+// Group is a redundancy group: switches that stand in for each other, so that not all may be out at the same time.
 type Group struct {
 	Name    string   `json:"name"`
 	Devices []string `json:"devices"`
