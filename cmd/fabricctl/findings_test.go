@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 // hostileFindings are findings of every kind, whose texts try to end what they stand in.
@@ -116,5 +118,21 @@ func TestGitHub(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", &b, want)
+	}
+}
+
+// TestLinesOfOurs: what a device calls its objects, and what it holds in them, begins no line of ours.
+func TestLinesOfOurs(t *testing.T) {
+	const evil = "x\n::error::forged"
+	before, after := evil, "1"
+	c := render.Change{Op: render.Modify, Key: render.Key{Scope: "QUEUE", Object: evil, Field: evil}, Before: &before, After: &after}
+	d := rollout.DevicePlan{
+		Name: "leaf1", Mode: rollout.Write, Steps: []rollout.Step{{Changes: []render.Change{c}}}, Findings: diag.List{{Rule: "lift", Severity: diag.Warning, Msg: evil}},
+		Adopted: map[render.Key]string{{Scope: "SCHEDULER", Object: "ours"}: evil},
+	}
+	x := areaJSON{Area: "ecn", Of: 1, Not: []unreadyAt{{"leaf1", 1, evil}}}
+	text := deviceText(d, true) + "\n" + x.words()
+	if strings.Contains(text, "\n::") || strings.Count(text, `x\n::error::forged`) != 6 {
+		t.Errorf("%d in\n%s", strings.Count(text, `x\n::error::forged`), text)
 	}
 }

@@ -162,5 +162,5 @@ func (x *areaJSON) words() string {
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s", spans(groups[k]), what))
 	}
-	return strings.Join(parts, "; ")
+	return diag.Line(strings.Join(parts, "; "))
 }

@@ -104,7 +104,7 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 		}
 	}
 	for ours, live := range sorted(d.Adopted) {
-		line("adopts %s %s (for %s)", ours.Scope, live, ours.Object)
+		line("adopts %s %s (for %s)", ours.Scope, diag.Line(live), ours.Object)
 	}
 	for _, h := range heldLines(d) {
 		line("%s", h)
@@ -288,7 +288,8 @@ func changeText(c render.Change) string {
 	if c.Key.Field != "" {
 		at += " " + c.Key.Field
 	}
-	show := func(s *string) string { return cmp.Or(*s, `""`) }
+	at = diag.Line(at)
+	show := func(s *string) string { return cmp.Or(diag.Line(*s), `""`) }
 	switch c.Op {
 	case render.Add:
 		return fmt.Sprintf("+ %s = %s%s", at, show(c.After), from(c.From))

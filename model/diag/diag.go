@@ -9,7 +9,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Pos is a place in an input file. Line and Col count from 1; the zero Pos means "no file position".
@@ -92,24 +95,46 @@ type Finding struct {
 	Ack      string    `json:"acknowledged,omitempty"` // the reason given in the model, when acknowledged
 }
 
-// String is the finding as validate prints it: a first line, then indented related places and the hint.
+// String is the finding as validate prints it: a first line, then indented related places and the hint. What it holds
+// of devices and models makes no line of its own.
 func (f Finding) String() string {
 	var b strings.Builder
 	if at := cmp.Or(f.Pos.String(), f.At); at != "" {
-		b.WriteString(at + ": ")
+		b.WriteString(Line(at) + ": ")
 	}
-	fmt.Fprintf(&b, "%s: %s: %s", f.Severity, f.Rule, f.Msg)
+	fmt.Fprintf(&b, "%s: %s: %s", f.Severity, Line(f.Rule), Line(f.Msg))
 	for _, r := range f.Related {
-		fmt.Fprintf(&b, "\n    %s: %s", r.Pos, r.Msg)
+		fmt.Fprintf(&b, "\n    %s: %s", Line(r.Pos.String()), Line(r.Msg))
 	}
 	if f.Hint != "" {
-		b.WriteString("\n    hint: " + f.Hint)
+		b.WriteString("\n    hint: " + Line(f.Hint))
 	}
 	if f.Ack != "" {
-		b.WriteString("\n    acknowledged: " + f.Ack)
+		b.WriteString("\n    acknowledged: " + Line(f.Ack))
 	}
 	return b.String()
 }
+
+// Line is s on one line. A control character or a separator of lines stands there as an escape, so that a name which a
+// device made up cannot begin a line that looks like one of ours, or like a command to a pipeline that reads along.
+func Line(s string) string {
+	if strings.IndexFunc(s, breaks) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if breaks(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteString(s[i : i+n]) // bytes that are no character too, as they are
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func breaks(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) }
 
 // List is a set of findings. The zero value is ready to use.
 type List []Finding

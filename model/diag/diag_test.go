@@ -2,6 +2,7 @@ package diag
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,24 @@ func TestString(t *testing.T) {
 		if got := want.String(); got != f {
 			t.Errorf("got %q, want %q", got, f)
 		}
+	}
+}
+
+// No text of a finding ends its line, whatever a device calls itself.
+func TestStringKeepsItsLines(t *testing.T) {
+	const evil = "evil\n::stop-commands::x\r\u2028pod1/fabric.yaml: error: forged\x1b[2K\u0085\xff é"
+	f := Finding{
+		Rule: "lldp", Severity: Warning, At: "leaf1:" + evil, Msg: evil, Hint: evil, Ack: evil,
+		Related: []Related{{Pos{File: evil}, evil}},
+	}
+	const tame = `evil\n::stop-commands::x\r\u2028pod1/fabric.yaml: error: forged\x1b[2K\u0085` + "\xff é"
+	want := "leaf1:" + tame + ": warning: lldp: " + tame + "\n    " + tame + ": " + tame + "\n    hint: " + tame + "\n    acknowledged: " + tame
+	if d := cmp.Diff(want, f.String()); d != "" {
+		t.Error(d)
+	}
+	f.At, f.Pos = "", Pos{File: evil, Line: 1, Col: 1}
+	if got := strings.Count(f.String(), "\n"); got != 3 {
+		t.Errorf("%d line ends in %q", got, f)
 	}
 }
 
