@@ -36,17 +36,20 @@ func TestLists(t *testing.T) {
 		want string
 	}{
 		{"few ports", portList([]string{"Ethernet16", "Ethernet8"}), "Ethernet8, Ethernet16"},
-		{"many ports", portList(numbered("Ethernet", 1, 12)), "Ethernet1-Ethernet12 (12 ports)"},
-		{"every eighth", portList([]string{"Ethernet0", "Ethernet24", "Ethernet32", "Ethernet40", "Ethernet16"}), "Ethernet0, Ethernet16-Ethernet40 by 8"},
-		{"the number in the middle", portList([]string{"Ethernet1/1", "Ethernet3/1", "Ethernet2/1", "Ethernet4/2"}), "Ethernet1/1-Ethernet3/1, Ethernet4/2"},
+		{"many ports", portList(numbered("Ethernet", 1, 12)), "Ethernet[1-12] (12 ports)"},
+		{"every eighth", portList([]string{"Ethernet0", "Ethernet24", "Ethernet32", "Ethernet40", "Ethernet16"}), "Ethernet[0,16-40 by 8]"},
+		{"the number in the middle", portList([]string{"Ethernet1/1", "Ethernet3/1", "Ethernet2/1", "Ethernet4/2"}), "Ethernet[1-3]/1, Ethernet4/2"},
 		{"no port", portList(nil), "device"},
 		{"few devices", nameList([]string{"leaf10", "leaf2"}), "leaf2, leaf10"},
-		{"a run of devices", nameList(numbered("host", 3, 40)), "host3-host40 (38 devices)"},
-		{"a gap", nameList(append(numbered("host", 1, 8), "host10")), "host1-host8, host10 (9 devices)"},
-		{"two kinds", nameList(append(numbered("host", 1, 8), "leaf1")), "host1-host8, leaf1 (9 devices)"},
+		{"a run of devices", nameList(numbered("host", 3, 40)), "host[3-40] (38 devices)"},
+		{"a gap", nameList(append(numbered("host", 1, 8), "host10")), "host[1-8,10] (9 devices)"},
+		{"two kinds", nameList(append(numbered("host", 1, 8), "leaf1")), "host[1-8], leaf1 (9 devices)"},
 		{"zeros in front", nameList([]string{"l01", "l02", "l03"}), "l01, l02, l03"},
 		{"no numbers", nameList([]string{"c", "a", "b"}), "a, b, c"},
 		{"a platform", counted([]string{"leaf1"}, "device", "eos/7060x6"), "leaf1 (eos/7060x6)"},
+		{"numbers in several places", nameList([]string{"pod1-leaf1", "pod1-leaf2", "pod2-leaf1", "pod2-leaf2", "pod3-leaf1"}), "pod[1-2]-leaf[1-2], pod3-leaf1"},
+		{"every other", nameList([]string{"tor-1", "tor-3", "tor-5", "tor-6"}), "tor-[1,3,5-6]"},
+		{"no order", spans([]string{"p1", "p3", "p7", "p12", "p20", "p31", "p44", "p60", "p79", "p99", "p121", "p150", "p182", "p220"}), "p1, p3, p7, p12, p20, p31, p44, p60, p79, p99, p121, p150, … and 2 more"},
 		{"very many", spans([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n1", "n2", "n3"}), "a, b, c, d, e, f, g, h, i, j, k, l, … and 4 more"},
 	} {
 		if d := cmp.Diff(x.want, x.got); d != "" {
@@ -91,7 +94,7 @@ func TestFailuresGroup(t *testing.T) {
 	r := b.must(t, exitError, "drift")
 	want := `host1 (linux/generic): failed: open: ssh ADDRESS: connection refused
 leaf1 (eos/7060x6): failed: open: ssh ADDRESS: connection refused
-spine1-spine3 (sonic/sn5600): failed: open: gnmi dial: connection refused
+spine[1-3] (sonic/sn5600): failed: open: gnmi dial: connection refused
 5 devices could not be read
 `
 	if d := cmp.Diff(want, regexp.MustCompile(`127.0.0.1:\d+`).ReplaceAllString(r.out, "ADDRESS")); d != "" {
