@@ -28,7 +28,8 @@ func alike(pl *Place, prio int) likePorts {
 	return likePorts{pl.Device.Role, pl.Port.Role, pl.Port.Speed, prio}
 }
 
-// commonRamp is the sound ramp that most active ports of a kind have, of equally many the one that is seen first.
+// commonRamp is the sound ramp that most active ports of a kind have; of equally many the one that more ports of other
+// kinds have too, and then the one that is seen first.
 type commonRamp struct {
 	ecn          intent.ECN
 	first        Place // a port that has it
@@ -37,7 +38,11 @@ type commonRamp struct {
 
 // commonRamps finds the common ramp of each kind of ports.
 func commonRamps(p *Pass) map[likePorts]commonRamp {
-	votes := map[likePorts]*causes[intent.ECN]{}
+	type anywhere struct {
+		prio int
+		ecn  intent.ECN
+	}
+	votes, all := map[likePorts]*causes[intent.ECN]{}, map[anywhere]int{}
 	for i := range p.Places {
 		pl := &p.Places[i]
 		if pl.Device.Host || !pl.Active || !pl.Knows(intent.AreaECN) {
@@ -52,6 +57,7 @@ func commonRamps(p *Pass) map[likePorts]commonRamp {
 				votes[k] = &causes[intent.ECN]{}
 			}
 			votes[k].add(q.ECN, *pl)
+			all[anywhere{prio, q.ECN}] += pl.Ports
 		}
 	}
 	common := make(map[likePorts]commonRamp, len(votes))
@@ -59,7 +65,7 @@ func commonRamps(p *Pass) map[likePorts]commonRamp {
 		var c commonRamp
 		for e, w := range v.all {
 			c.total += w.ports
-			if w.ports > c.ports {
+			if w.ports > c.ports || w.ports == c.ports && all[anywhere{k.prio, e}] > all[anywhere{k.prio, c.ecn}] {
 				c.ecn, c.first, c.ports = e, w.first, w.ports
 			}
 		}

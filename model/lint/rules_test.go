@@ -3,6 +3,7 @@ package lint_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -434,5 +435,16 @@ func BenchmarkCheck(b *testing.B) {
 	edit(n, "leaf7", "", func(p *intent.Policy) { p.MTU = 1500; p.Queues[3].Lossless = false })
 	for b.Loop() {
 		lint.Check(n, nil)
+	}
+}
+
+// TestEqualHalves: where half of the ports of a kind differ from the other half, what the rest of the fabric does decides.
+func TestEqualHalves(t *testing.T) {
+	n := clos(2, 2, 2)
+	edit(n, "leaf1", "", func(p *intent.Policy) { p.Queues[3].ECN.Kmin = 123_456 })
+	for _, f := range lint.Check(n, nil) {
+		if f.Rule == "ecn-same" && !strings.HasPrefix(f.Msg, "kmin 123456B of class training on leaf1, but 800KB on ") {
+			t.Errorf("%s", f)
+		}
 	}
 }
