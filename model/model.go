@@ -8,6 +8,7 @@
 package model
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -250,6 +251,22 @@ type Endpoint struct {
 
 	Management     Value[string] // InBand or OutOfBand
 	ManagementPort Value[string] // port that our way in takes, in-band only; not Set when any may
+}
+
+// HostPort is host:port that a device is managed at which speaks the dialect os; "" when the inventory gives no address.
+func (e *Endpoint) HostPort(os string) string {
+	if !e.Address.Set {
+		return ""
+	}
+	port := e.SSH.Port.V
+	if os == "sonic" {
+		port = e.GNMI.Port.V
+	}
+	host := strings.ToLower(e.Address.V)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return fmt.Sprintf("%s:%d", host, port)
 }
 
 // GNMI is how to reach a device over gNMI.

@@ -21,8 +21,8 @@ const longest = 30 * 24 * time.Hour
 
 // holdJSON is one hold as hold, hold release and hold list print it.
 type holdJSON struct {
-	Fabric string `json:"fabric"`
-	State  string `json:"state"` // active, expired, or released
+	Fabric string `json:"fabric"` // of a journal.Hold too, which says it only where it is another one
+	State  string `json:"state"`  // active, expired, or released
 	journal.Hold
 }
 
@@ -45,7 +45,8 @@ A plan leaves the held changes out and names them. apply carries out the others 
 to change, or when the fabric would no longer agree without what is held, it writes nothing and ends with exit 4.
 A hold on a port leaves out the whole device when a change is shared with that port (a profile, a map).
 
-A hold lives in the state directory, as leases do: operators who do not share it do not see it. A second hold on the same thing
+A hold lives in the state directory, as leases do: operators who do not share it do not see it. Given with the inventory, it
+counts for the device by its serial number and address too, whatever other models call it. A second hold on the same thing
 replaces the first. For more than 30 days, write state: maintenance in the model. The hold works here, on what this program
 writes; agents on hosts are not there yet.`,
 		Example: "  fabricctl hold -f pod1/ leaf3 --for 2h --reason \"optics on Ethernet8 are being replaced\"\n" +
@@ -114,6 +115,7 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 	if h.Device, h.Port, h.Iface, err = find(f, ref); err != nil {
 		return err
 	}
+	h.Serial, h.Address = box(f, h.Device)
 	dir, err := a.state()
 	if err != nil {
 		return err
@@ -136,7 +138,26 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 		fmt.Fprintf(a.sys.out, "run %s of %s is at work: it stops before its next transaction there, and what it has begun comes to its end\n", l.Run, l.Owner)
 	}
 	fmt.Fprintf(a.sys.err, "kept in %s; operators who do not share it do not see it\n", dir)
+	if h.Serial == "" && h.Address == "" {
+		fmt.Fprintf(a.sys.err, "nothing given with -f says the address or serial number of %s: the hold counts for it in the fabric %s alone; with the inventory, it counts for models that call it otherwise too\n",
+			h.Device, f.Name.V)
+	}
 	return nil
+}
+
+// box is what the inventory says of a device by which other models know it too. The serial numbers of a lab are made of
+// names, which models share.
+func box(f *model.Fabric, device string) (serial, address string) {
+	i := slices.IndexFunc(f.Devices, func(d model.Device) bool { return d.Name == device })
+	e := f.Endpoints[device]
+	if i < 0 || e == nil {
+		return "", ""
+	}
+	if serial = e.Serial.V; e.Lab.V {
+		serial = ""
+	}
+	os, _, _ := strings.Cut(f.Devices[i].Platform.V, "/")
+	return serial, e.HostPort(os)
 }
 
 // named is the model as far as names go. An emergency does not wait until the model is free of errors.

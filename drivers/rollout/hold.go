@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -27,53 +28,98 @@ type Left struct {
 	Behaviour []Behaviour `json:"behaviour,omitempty"`
 }
 
-// holdSet are the holds of one fabric that are in force.
+// holdSet are holds that are in force. Those of other fabrics than the one at work name it.
 type holdSet []journal.Hold
 
+// holds are all that are in force in the state directory: models may share a device, or be renamed.
 func (e *Engine) holds(fabric string) (holdSet, error) {
-	hs, err := journal.ReadHolds(HoldsDir(e.StateDir), fabric)
+	all, err := journal.AllHolds(HoldsDir(e.StateDir))
+	if err != nil {
+		return nil, err
+	}
 	now := e.Now()
-	return slices.DeleteFunc(hs, func(h journal.Hold) bool { return !h.Active(now) }), err
+	var hs holdSet
+	for _, of := range all {
+		for _, h := range of.Holds {
+			if h.Fabric = of.Fabric; of.Fabric == fabric {
+				h.Fabric = ""
+			}
+			if h.Active(now) {
+				hs = append(hs, h)
+			}
+		}
+	}
+	return hs, nil
 }
 
-// of are the holds on a device and its ports.
-func (hs holdSet) of(device string) holdSet {
+// of are the holds on a device and its ports, interfaces by the device's own names as far as f tells them: it is zero
+// when the device was not reached.
+func (hs holdSet) of(d *intent.Device, f render.Facts) holdSet {
 	var out holdSet
 	for _, h := range hs {
-		if h.Device == device {
+		if holdsOn(&h, d, cmp.Or(f.Serial, d.Serial)) {
+			h.Iface = cmp.Or(f.Aliases[h.Iface], h.Iface)
 			out = append(out, h)
 		}
 	}
 	return out
 }
 
-// whole is the hold that is on all of d: on the device, or on a port that the model does not know, since nobody can say
-// then which one is meant. Nil when only ports of d are held, or nothing.
-func (hs holdSet) whole(d *intent.Device) *journal.Hold {
-	for i, h := range hs {
-		if h.Port == "" || heldPort(d, h) == nil {
-			return &hs[i]
-		}
+// holdsOn reports whether h is on d, or a port of d: by the names of our model, or else because it is the same box. Where
+// both serial numbers are known, an address that was given to another box does not count.
+func holdsOn(h *journal.Hold, d *intent.Device, serial string) bool {
+	switch {
+	case h.Fabric == "" && h.Device == d.Name:
+		return true
+	case h.Serial != "" && serial != "":
+		return h.Serial == serial
 	}
-	return nil
+	return h.Address != "" && h.Address == d.Address
 }
 
-// heldPort is the port of d that a hold is about; nil when there is none.
-func heldPort(d *intent.Device, h journal.Hold) *intent.Port {
+// whole reports whether one of the holds is on all of d. False when only ports of d are held, or nothing.
+func (hs holdSet) whole(d *intent.Device) bool {
+	return slices.ContainsFunc(hs, func(h journal.Hold) bool { return wholly(d, h) })
+}
+
+// wholly reports whether a hold is on all of d: on the device, or on a port that the model does not know, since nobody
+// can say then which one is meant.
+func wholly(d *intent.Device, h journal.Hold) bool { return h.Port == "" || len(heldPorts(d, h)) == 0 }
+
+// heldPorts are the ports of d that a hold is about: by the model's name, unless another model gave it, and by the
+// interface. These are two when the inventory has bound the name to another interface since.
+func heldPorts(d *intent.Device, h journal.Hold) []*intent.Port {
+	var ps []*intent.Port
 	for i := range d.Ports {
-		if p := &d.Ports[i]; p.Name == h.Port || h.Iface != "" && p.Iface == h.Iface {
-			return p
+		if p := &d.Ports[i]; h.Fabric == "" && p.Name == h.Port || h.Iface != "" && p.Iface == h.Iface {
+			ps = append(ps, p)
 		}
 	}
-	return nil
+	return ps
+}
+
+// heldIfaces are the interfaces of d that a hold on a port is about, also one that no port of the model has any more.
+func heldIfaces(d *intent.Device, h journal.Hold) []string {
+	var names []string
+	if h.Iface != "" {
+		names = append(names, h.Iface)
+	}
+	for _, p := range heldPorts(d, h) {
+		if p.Iface != "" && p.Iface != h.Iface {
+			names = append(names, p.Iface)
+		}
+	}
+	return names
 }
 
 // without is d with the held ports taken for ports in maintenance: looked at, and not written.
 func (hs holdSet) without(d intent.Device) intent.Device {
 	d.Ports = slices.Clone(d.Ports)
 	for _, h := range hs {
-		if p := heldPort(&d, h); p != nil && p.State == intent.Active {
-			p.State = intent.Maintenance
+		for _, p := range heldPorts(&d, h) {
+			if p.State == intent.Active {
+				p.State = intent.Maintenance
+			}
 		}
 	}
 	return d
@@ -87,10 +133,10 @@ func (dp *DevicePlan) stepsAround(hs holdSet, dialect *render.Dialect, d intent.
 	full := *dp
 	full.Findings = slices.Clone(dp.Findings)
 	full.steps(dialect, d, f, live)
-	whole := hs.whole(&d) != nil
+	whole := hs.whole(&d)
 	if !whole {
 		dp.steps(dialect, hs.without(d), f, live)
-		whole = slices.ContainsFunc(hs, func(h journal.Hold) bool { return movesPort(dialect, f, live, dp.Steps, heldPort(&d, h).Iface) })
+		whole = slices.ContainsFunc(hs, func(h journal.Hold) bool { return movesPort(dialect, f, live, dp.Steps, heldIfaces(&d, h)) })
 		if whole {
 			full.Findings.Add(diag.Finding{Rule: "held", Severity: diag.Info, At: d.Name, Msg: "all of it is left out: what would change is shared with a port that is held"})
 		}
@@ -109,7 +155,7 @@ func (dp *DevicePlan) stepsAround(hs holdSet, dialect *render.Dialect, d intent.
 	var behaviour []Behaviour
 	for _, b := range full.Behaviour {
 		b.Ports = slices.DeleteFunc(slices.Clone(b.Ports), func(iface string) bool {
-			return !slices.ContainsFunc(hs, func(h journal.Hold) bool { return heldPort(&d, h).Iface == iface })
+			return !slices.ContainsFunc(hs, func(h journal.Hold) bool { return slices.Contains(heldIfaces(&d, h), iface) })
 		})
 		if len(b.Ports) > 0 {
 			behaviour = append(behaviour, b)
@@ -125,8 +171,8 @@ func (dp *DevicePlan) leave(ops Ops, behaviour []Behaviour) {
 	}
 }
 
-// movesPort reports whether steps change what a port does, or write to something that is called like it.
-func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []Step, iface string) bool {
+// movesPort reports whether steps change what one of the ports does, or write to something that is called like it.
+func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []Step, ifaces []string) bool {
 	was, will := live, live
 	for _, s := range slices.Backward(steps) {
 		was = render.Apply(was, s.Undo)
@@ -134,14 +180,19 @@ func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []St
 	for _, s := range steps {
 		will = render.Apply(will, s.Changes)
 		for _, c := range s.Changes {
-			if slices.Contains(words(c.Key), iface) {
+			if names(c.Key, ifaces) {
 				return true
 			}
 		}
 	}
 	a, _ := d.Lift(was, f)
 	b, _ := d.Lift(will, f)
-	return a[iface] != b[iface]
+	return slices.ContainsFunc(ifaces, func(iface string) bool { return a[iface] != b[iface] })
+}
+
+// names reports whether a key is made of names of which one of the interfaces is one.
+func names(k render.Key, ifaces []string) bool {
+	return slices.ContainsFunc(words(k), func(w string) bool { return slices.Contains(ifaces, w) })
 }
 
 // words are the names that a key is made of, interfaces among them.
@@ -150,7 +201,7 @@ func words(k render.Key) []string {
 }
 
 // outlooks are what a device does now, what it does once the plan is carried out, and what it would do if nothing of it
-// were held. now and free are looked at only where wanted: something of the fabric is held.
+// were held. now and free are looked at only where wanted: something is held.
 type outlooks struct {
 	now, after, free intent.Device
 	wanted           bool
@@ -240,8 +291,8 @@ func (e *Engine) freeToWrite(p *Plan, works func(device string) bool, again stri
 		if len(d.Steps) == 0 || !works(d.Name) {
 			continue
 		}
-		for _, h := range hs.of(d.Name) {
-			if port := heldPort(d.Intent, h); h.Port == "" || port == nil || d.shows(port.Iface) {
+		for _, h := range hs.of(d.Intent, d.Facts) {
+			if wholly(d.Intent, h) || d.shows(heldIfaces(d.Intent, h)) {
 				why = append(why, h.String())
 			}
 		}
@@ -252,10 +303,11 @@ func (e *Engine) freeToWrite(p *Plan, works func(device string) bool, again stri
 	return &RefusedError{Reason: "nothing was written: " + strings.Join(why, "; "), Hint: again, Err: ErrHeld}
 }
 
-// shows reports whether the plan says that a port of the device changes.
-func (d *DevicePlan) shows(iface string) bool {
-	return slices.ContainsFunc(d.Behaviour, func(b Behaviour) bool { return slices.Contains(b.Ports, iface) }) ||
-		slices.ContainsFunc(d.Steps, func(s Step) bool {
-			return slices.ContainsFunc(s.Changes, func(c render.Change) bool { return slices.Contains(words(c.Key), iface) })
-		})
+// shows reports whether the plan says that one of these ports of the device changes.
+func (d *DevicePlan) shows(ifaces []string) bool {
+	return slices.ContainsFunc(d.Behaviour, func(b Behaviour) bool {
+		return slices.ContainsFunc(b.Ports, func(p string) bool { return slices.Contains(ifaces, p) })
+	}) || slices.ContainsFunc(d.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Changes, func(c render.Change) bool { return names(c.Key, ifaces) })
+	})
 }

@@ -16,10 +16,22 @@ import (
 // hold keeps a device or a port as it is for two hours.
 func (f *fabric) hold(t *testing.T, device, port string) {
 	t.Helper()
-	h := journal.Hold{Device: device, Port: port, Owner: "ann@ops", Since: f.now, Until: f.now.Add(2 * time.Hour), Reason: "optics are being replaced"}
-	if _, err := journal.SetHold(context.Background(), HoldsDir(f.e.StateDir), f.net.Fabric, h, journal.Options{Now: f.e.Now}); err != nil {
+	f.holdAs(t, f.net.Fabric, journal.Hold{Device: device, Port: port})
+}
+
+// holdAs keeps what h names as it is, in the words of a fabric.
+func (f *fabric) holdAs(t *testing.T, fabric string, h journal.Hold) {
+	t.Helper()
+	h.Owner, h.Since, h.Until, h.Reason = "ann@ops", f.now, f.now.Add(2*time.Hour), "optics are being replaced"
+	if _, err := journal.SetHold(context.Background(), HoldsDir(f.e.StateDir), fabric, h, journal.Options{Now: f.e.Now}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// mtu is what a port of a device has.
+func (f *fabric) mtu(device, iface string) string {
+	v, _ := f.boxes[device].running.Find(render.Key{Scope: "port", Object: iface, Field: "mtu"})
+	return v
 }
 
 func (f *fabric) release(t *testing.T, device, port string) {
@@ -118,6 +130,91 @@ func TestHeldPort(t *testing.T) {
 	f.release(t, "s1", "downlink-2")
 	f.apply(t, f.plan(t), 0)
 	f.is(t, "s1", f.wanted("s1", oldConfig()))
+}
+
+// A port stays held when the inventory binds its name to another interface: the one that was meant, and the one that is
+// called so now.
+func TestHeldPortBoundAnew(t *testing.T) {
+	for name, aliases := range map[string]map[string]string{"by the device's names": nil, "by aliases": {"etp1": "p1", "etp2": "p2"}} {
+		f := newFabric(stateDir(t), "s1")
+		h := journal.Hold{Device: "s1", Port: "downlink-1", Iface: "p1"}
+		if aliases != nil {
+			f.boxes["s1"].facts.Aliases = aliases
+			h.Iface = "etp1"
+		}
+		p := f.plan(t)
+		f.holdAs(t, "pod1", h)
+		ports := f.net.Devices[0].Ports
+		ports[0].Iface, ports[1].Iface = "p2", "p1"
+		if _, err := f.e.Apply(context.Background(), p, leave); !errors.Is(err, ErrHeld) {
+			t.Errorf("%s: the plan from before: %v", name, err)
+		}
+		f.apply(t, f.plan(t), 3) // the objects of the model are no port's
+		if a, b := f.mtu("s1", "p1"), f.mtu("s1", "p2"); a != "1500" || b != "1400" {
+			t.Errorf("%s: a held port was written: mtu %s and %s", name, a, b)
+		}
+		ports[0].Iface = "p3" // p2 is nobody's then
+		f.e.Apply(context.Background(), f.plan(t), leave)
+		if got := f.mtu("s1", "p1"); got != "1500" {
+			t.Errorf("%s: the held port was written: mtu %s", name, got)
+		}
+		f.net.Devices[0].Ports = ports[:1] // and p1 neither: what an earlier model set there stays too
+		f.e.Apply(context.Background(), f.plan(t), leave)
+		if got := f.mtu("s1", "p1"); got != "1500" {
+			t.Errorf("%s: the held port, which the model does not have any more, was written: mtu %s", name, got)
+		}
+	}
+}
+
+// A box is held under whatever name and in whatever model it was: pods share spines, and fabrics are renamed.
+func TestHeldByAnotherModel(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		hold journal.Hold
+		code int
+		held string // ports with what they had
+	}{
+		{"serial number", journal.Hold{Device: "sp7", Serial: "S-s1"}, 4, "p1 p2"},
+		{"address", journal.Hold{Device: "sp7", Address: "10.0.0.1:22"}, 4, "p1 p2"},
+		{"address of a box before", journal.Hold{Device: "sp7", Serial: "S-old", Address: "10.0.0.1:22"}, 0, ""},
+		{"name of another device", journal.Hold{Device: "s1", Address: "10.0.0.9:22"}, 0, ""},
+		{"nothing but the name", journal.Hold{Device: "s1"}, 0, ""},
+		{"port", journal.Hold{Device: "sp7", Serial: "S-s1", Port: "downlink-2", Iface: "p1"}, 3, "p1"},
+		{"port that only the other model names", journal.Hold{Device: "sp7", Serial: "S-s1", Port: "downlink-2"}, 4, "p1 p2"},
+	} {
+		f := newFabric(stateDir(t), "s1", "s2")
+		f.net.Devices[0].Address = "10.0.0.1:22"
+		f.net.Devices = f.net.Devices[:1]
+		before := f.plan(t)
+		f.holdAs(t, "pod2", x.hold)
+		if x.held != "" {
+			if _, err := f.e.Apply(context.Background(), before, leave); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "of fabric pod2 is held until") {
+				t.Errorf("%s: the plan from before: %v", x.name, err)
+			}
+		}
+		p := f.plan(t)
+		if err := f.e.Check(p, f.net, func(string) bool { return false }); err != nil {
+			t.Errorf("%s: the plan file: %v", x.name, err)
+		}
+		if r, err := f.e.Apply(context.Background(), p, leave); ExitCode(r, err) != x.code {
+			t.Errorf("%s: exit %d, want %d: %v", x.name, ExitCode(r, err), x.code, err)
+		}
+		for iface, old := range map[string]string{"p1": "1500", "p2": "1400"} {
+			if got := f.mtu("s1", iface); (got == old) != strings.Contains(x.held, iface) {
+				t.Errorf("%s: %s has mtu %s, held are %q", x.name, iface, got, x.held)
+			}
+		}
+	}
+}
+
+// Nor does a box that cannot be reached fail the plan of a model that calls it otherwise than who holds it.
+func TestHeldByAnotherModelAndSilent(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "s2")
+	f.holdAs(t, "pod2", journal.Hold{Device: "sp7", Serial: "S-s2"})
+	f.boxes["s2"].onOpen = func(int) error { return errLost }
+	if p := f.plan(t); p.Failed() || len(p.Device("s2").Held) != 1 {
+		t.Errorf("%+v", p.Device("s2"))
+	}
 }
 
 // A hold on a port that the model does not have any more holds the device: nobody knows which port was meant.

@@ -70,7 +70,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	return p, nil
 }
 
-// planDevice plans one device, and says what it does later, and now where something of the fabric is held: a device that is
+// planDevice plans one device, and says what it does later, and now where something is held: a device that is
 // not known knows nothing.
 func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o PlanOptions) (dp DevicePlan, look outlooks) {
 	dp = DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
@@ -80,13 +80,13 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o
 	if dp.Mode == Skipped {
 		return dp, look
 	}
-	held := all.of(d.Name)
 	look.wanted = len(all) > 0
-	if err := e.read(ctx, d, held, o, &dp, &look); err != nil {
+	if err := e.read(ctx, d, all, o, &dp, &look); err != nil {
+		held := all.of(&d, dp.Facts)
 		msg := oneLine(err.Error())
 		dp.Steps = nil
 		switch {
-		case held.whole(&d) != nil:
+		case held.whole(&d):
 			dp.Held, dp.Left = held, &Left{}
 			dp.Findings = append(dp.Findings, diag.Finding{Rule: "not-read", Severity: diag.Warning, At: d.Name, Msg: msg})
 		case errors.Is(err, drivers.ErrIdentity) && dp.Mode == Write:
@@ -151,7 +151,7 @@ func (dp *DevicePlan) stranger(d *intent.Device, err error) {
 }
 
 // read is the pass over one device: facts, identity, owners, configuration, adoption, and the difference.
-func (e *Engine) read(ctx context.Context, d intent.Device, held holdSet, o PlanOptions, dp *DevicePlan, look *outlooks) error {
+func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanOptions, dp *DevicePlan, look *outlooks) error {
 	dialect := e.Dialect(dp.OS)
 	if dialect == nil {
 		return fmt.Errorf("%s: no dialect is called %q", d.Name, dp.OS)
@@ -174,6 +174,7 @@ func (e *Engine) read(ctx context.Context, d intent.Device, held holdSet, o Plan
 		return fmt.Errorf("read: %w", err)
 	}
 	d = d.Bind(f.Aliases)
+	held := all.of(&d, f)
 	seen, finds := observed(dialect, &d, f, live, dp.Mode)
 	dp.Observed = seen
 	dp.Findings.Add(finds...)
@@ -202,7 +203,7 @@ func (e *Engine) read(ctx context.Context, d intent.Device, held holdSet, o Plan
 	} else {
 		dp.steps(dialect, d, f, live)
 	}
-	if held.whole(&d) != nil {
+	if held.whole(&d) {
 		return nil
 	}
 	if len(f.Owners) > 0 {

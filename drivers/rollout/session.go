@@ -258,9 +258,8 @@ func (s *session) may(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range hs.of(s.dp.Name) {
-		p := heldPort(s.dp.Intent, h)
-		if h.Port == "" || p == nil || s.seen == nil || movesPort(s.j.d, s.facts, s.seen, s.dp.Steps, p.Iface) {
+	for _, h := range hs.of(s.dp.Intent, s.facts) {
+		if wholly(s.dp.Intent, h) || s.seen == nil || movesPort(s.j.d, s.facts, s.seen, s.dp.Steps, heldIfaces(s.dp.Intent, h)) {
 			return &RefusedError{Reason: h.String(), Err: ErrHeld}
 		}
 	}

@@ -352,7 +352,8 @@ type Device struct {
 	Group    string // redundancy group: what stands in for each other; "" when nothing can stand in for the device
 	Serial   string // expected serial number, "" if the inventory gives none
 	Hostname string // expected hostname, "" if the inventory gives none
-	Known    Known  `json:"-"` // the inventory's lines about who it is
+	Address  string `json:",omitempty"` // host:port that we manage it at, "" if the inventory gives none
+	Known    Known  `json:"-"`          // the inventory's lines about who it is
 	Way      Way    // how our own connection gets there
 	Host     bool
 	State    State

@@ -64,7 +64,7 @@ func (r *resolver) device(m *model.Device) Device {
 	}
 	d.Profile, _ = r.f.Catalog.Platform(m.Platform.V)
 	if e := r.f.Endpoints[m.Name]; e != nil {
-		d.Serial, d.Hostname = e.Serial.V, e.Hostname.V
+		d.Serial, d.Hostname, d.Address = e.Serial.V, e.Hostname.V, e.HostPort(d.OS())
 		d.Known = Known{Serial: e.Serial.Pos(), Hostname: e.Hostname.Pos(), Device: e.Pos}
 	}
 	if m.Host {

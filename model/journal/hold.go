@@ -18,16 +18,20 @@ import (
 )
 
 // Hold keeps fabricctl's hands off a device, or one port of it, for a while. It is kept until somebody releases it; past
-// Until it has no force.
+// Until it has no force. Serial and Address are what the inventory said of the device when the hold was set, "" where it
+// said nothing: other models know the device by them.
 type Hold struct {
-	Device string    `json:"device"`
-	Port   string    `json:"port,omitempty"`  // the model's name; "" = the whole device
-	Iface  string    `json:"iface,omitempty"` // the device's name of the port when the hold was set
-	Owner  string    `json:"owner"`           // user@host
-	Host   string    `json:"host"`
-	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until"`
-	Reason string    `json:"reason"`
+	Fabric  string    `json:"fabric,omitempty"` // whose names Device and Port are; "" = of the fabric that is spoken of
+	Device  string    `json:"device"`
+	Serial  string    `json:"serial,omitempty"`
+	Address string    `json:"address,omitempty"` // host:port
+	Port    string    `json:"port,omitempty"`    // the model's name; "" = the whole device
+	Iface   string    `json:"iface,omitempty"`   // the device's name of the port when the hold was set
+	Owner   string    `json:"owner"`             // user@host
+	Host    string    `json:"host"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+	Reason  string    `json:"reason"`
 }
 
 // Active reports whether the hold is in force at the time now.
@@ -43,7 +47,11 @@ func (h Hold) Ref() string {
 
 // String is the hold in words, for messages: what, until when, by whom and why.
 func (h Hold) String() string {
-	return fmt.Sprintf("%s is held until %s by %s: %s", h.Ref(), h.Until.Format(time.RFC3339), h.Owner, h.Reason)
+	what := h.Ref()
+	if h.Fabric != "" {
+		what += " of fabric " + h.Fabric
+	}
+	return fmt.Sprintf("%s is held until %s by %s: %s", what, h.Until.Format(time.RFC3339), h.Owner, h.Reason)
 }
 
 // is reports whether h holds the same thing as o.
@@ -58,18 +66,11 @@ type FabricHolds struct {
 // HoldPath is the hold file of a fabric in a directory.
 func HoldPath(dir, fabric string) string { return filepath.Join(dir, fabric+".json") }
 
-// ReadHolds are the holds of a fabric, expired ones too. A missing file is none. A file that cannot be understood is an
-// error: what is held is then not known, and nothing may be written.
-func ReadHolds(dir, fabric string) ([]Hold, error) {
-	f, err := readHolds(HoldPath(dir, fabric))
-	return f.Holds, err
-}
-
 func readHolds(path string) (FabricHolds, error) {
 	var f FabricHolds
 	b, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // a state directory that cannot be one holds nothing
+	case errors.Is(err, fs.ErrNotExist):
 		return f, nil
 	case err != nil:
 		return f, fmt.Errorf("holds: %w", err)
@@ -83,17 +84,30 @@ func readHolds(path string) (FabricHolds, error) {
 	return f, nil
 }
 
-// AllHolds are the hold files of a directory, by fabric. Damaged ones come as an error beside the others.
+// AllHolds are the hold files of a directory, by fabric, with expired holds too. A missing directory is none. A file
+// that cannot be understood comes as an error beside the others: what is held is then not known, and nothing may be
+// written.
 func AllHolds(dir string) ([]FabricHolds, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // a state directory that cannot be one holds nothing
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("holds: %w", err)
+	}
 	var all []FabricHolds
-	for _, p := range paths {
-		f, e := readHolds(p)
+	for _, x := range entries {
+		if filepath.Ext(x.Name()) != ".json" {
+			continue
+		}
+		f, e := readHolds(filepath.Join(dir, x.Name()))
 		if e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
-		all = append(all, f)
+		if f.Fabric != "" { // else it was there a moment ago
+			all = append(all, f)
+		}
 	}
 	return all, err
 }

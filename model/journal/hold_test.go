@@ -28,7 +28,14 @@ func TestHolds(t *testing.T) {
 		}
 		return was
 	}
-	if hs, err := journal.ReadHolds(dir, "pod1"); hs != nil || err != nil {
+	read := func() ([]journal.Hold, error) {
+		all, err := journal.AllHolds(dir)
+		if len(all) == 0 {
+			return nil, err
+		}
+		return all[0].Holds, err
+	}
+	if hs, err := read(); hs != nil || err != nil {
 		t.Errorf("before the first: %v, %v", hs, err)
 	}
 	set(hold("leaf2", "", "ann", 2))
@@ -42,7 +49,7 @@ func TestHolds(t *testing.T) {
 	if _, err := journal.SetHold(ctx, dir, "pod1", hold("leaf2", "", "ann", 2), o); !errors.Is(err, journal.ErrOtherHold) {
 		t.Errorf("a hold that would end somebody else's early: %v", err)
 	}
-	got, err := journal.ReadHolds(dir, "pod1")
+	got, err := read()
 	if d := cmp.Diff([]journal.Hold{hold("leaf1", "downlink-1", "ann", 2), hold("leaf2", "", "bob", 3)}, got); d != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, d)
 	}
@@ -70,7 +77,7 @@ func TestHolds(t *testing.T) {
 		if err := os.WriteFile(journal.HoldPath(dir, "pod1"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if hs, err := journal.ReadHolds(dir, "pod1"); err == nil {
+		if hs, err := read(); err == nil {
 			t.Errorf("%q reads as %v", text, hs)
 		}
 		if _, err := journal.SetHold(ctx, dir, "pod1", hold("a", "", "ann", 1), o); err == nil {
@@ -79,6 +86,9 @@ func TestHolds(t *testing.T) {
 	}
 	if err := os.WriteFile(journal.HoldPath(dir, "pod2"), []byte(`{"fabric":"pod2","holds":[]}`), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if all, err := journal.AllHolds(journal.HoldPath(dir, "pod2")); all != nil || err != nil {
+		t.Errorf("a file where the directory was to be: %v, %v", all, err)
 	}
 	if all, err := journal.AllHolds(dir); len(all) != 1 || all[0].Fabric != "pod2" || err == nil {
 		t.Errorf("a damaged file beside a good one: %v, %v", all, err)
