@@ -271,27 +271,44 @@ func (a *Ack) covers(f *diag.Finding) bool {
 }
 
 // Acknowledge fills Ack of the warnings in l that the model acknowledges, and adds an info finding for each
-// acknowledgement that matched nothing. l is not changed.
+// acknowledgement that matched nothing; of a crowd of them, for the first and how many more there are. l is not changed.
 func (f *Fabric) Acknowledge(l diag.List) diag.List {
 	out := slices.Clone(l)
+	open := map[string][]int{} // places in out of the warnings of a rule that nothing acknowledged yet
+	for i := range out {
+		if out[i].Severity == diag.Warning && out[i].Ack == "" {
+			open[out[i].Rule] = append(open[out[i].Rule], i)
+		}
+	}
+	const most = 100
+	unused := 0
 	for _, a := range f.Acks {
-		used := false
-		for i := range out {
-			if out[i].Severity == diag.Warning && out[i].Rule == a.Rule.V && out[i].Ack == "" && a.covers(&out[i]) {
-				out[i].Ack, used = a.Reason.V, true
+		before := len(open[a.Rule.V])
+		open[a.Rule.V] = slices.DeleteFunc(open[a.Rule.V], func(i int) bool {
+			covered := a.covers(&out[i])
+			if covered {
+				out[i].Ack = a.Reason.V
 			}
+			return covered
+		})
+		if len(open[a.Rule.V]) < before || !a.Rule.Set {
+			continue
 		}
-		if !used && a.Rule.Set {
-			where := ""
-			if a.Role.Set {
-				where += " about the role " + a.Role.V + " alone"
-			}
-			if a.Device.Set {
-				where += " about " + a.Device.V + " alone"
-			}
-			out.Infof("acknowledge", a.Rule.Pos(), "remove the acknowledgement, unless the finding comes and goes",
-				"no warning of the rule %s%s was found", a.Rule.V, where)
+		if unused++; unused > most {
+			continue
 		}
+		where := ""
+		if a.Role.Set {
+			where += " about the role " + a.Role.V + " alone"
+		}
+		if a.Device.Set {
+			where += " about " + a.Device.V + " alone"
+		}
+		out.Infof("acknowledge", a.Rule.Pos(), "remove the acknowledgement, unless the finding comes and goes",
+			"no warning of the rule %s%s was found", a.Rule.V, where)
+	}
+	if unused > most {
+		out.Infof("acknowledge", f.Pos, "", "%d more acknowledgements match no warning", unused-most)
 	}
 	return out.Sort()
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,19 @@ func TestAcknowledge(t *testing.T) {
 	}
 	if l[0].Ack != "" {
 		t.Error("the given list was changed")
+	}
+}
+
+// TestAcknowledgeCrowd: acknowledgements that match nothing are told once, and do not slow each other down.
+func TestAcknowledgeCrowd(t *testing.T) {
+	f := load(t, files("m.yaml", base+"acknowledge:\n"+numbered("- {rule: quiet%d, reason: gone}\n", 100_000)+"- {rule: loud, reason: known}\n"), "m.yaml")
+	got := f.Acknowledge(diag.List{{Rule: "loud", Severity: diag.Warning, Msg: "one"}})
+	if got[0].Ack != "known" || got.Count(diag.Warning) != 0 {
+		t.Errorf("the warning is not acknowledged: %+v", got[0])
+	}
+	const want = "99900 more acknowledgements match no warning"
+	if n := got.Count(diag.Info); n != 101 || !slices.ContainsFunc(got, func(f diag.Finding) bool { return f.Msg == want }) {
+		t.Errorf("%d infos, want 100 and %q", n, want)
 	}
 }
 

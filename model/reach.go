@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,10 +37,30 @@ type reach struct {
 	byRole    map[string][]string // groups of a role
 	byDevice  map[string][]string // groups that name a device
 	rank      map[string]int      // place of a group in the inventory
+	said      map[string]*said    // what a group says
 	base      map[string]level    // what the defaults and a set of groups say, by the groups' names
 	clashes   map[string][]*clash // contradictions inside a set of groups
-	pairs     map[string]*clash   // the same by path and groups: sets share pairs
+	pairs     map[string]*clash   // the same by path and groups, which sets share; nil where two groups agree
 	order     []*clash            // those that a device meets, in the order of the devices
+	crowded   string              // a device that is in more than maxGroups
+}
+
+// Limits on input, far above any real inventory: each device costs no more than they say.
+const (
+	maxGroups  = 32 // that a device is in
+	maxClashes = 20 // of the groups of one device that are told
+)
+
+// said is what one group says.
+type said struct {
+	level  level
+	places []place
+}
+
+// place is a value that a group gives, or a list of them.
+type place struct {
+	path string
+	node *node
 }
 
 // clash is one value that two groups give differently.
@@ -54,7 +75,7 @@ type clash struct {
 func newReach(inventory *node, found *diag.List) *reach {
 	r := &reach{
 		inventory: inventory, defaults: defaultLevel(inventory), byRole: map[string][]string{}, byDevice: map[string][]string{},
-		rank: map[string]int{}, base: map[string]level{}, clashes: map[string][]*clash{}, pairs: map[string]*clash{},
+		rank: map[string]int{}, said: map[string]*said{}, base: map[string]level{}, clashes: map[string][]*clash{}, pairs: map[string]*clash{},
 	}
 	groups := inventory.get("groups")
 	groups.each(func(group string, g *node) {
@@ -63,13 +84,20 @@ func newReach(inventory *node, found *diag.List) *reach {
 			found.Errorf("missing", groups.at[group], "add roles: [leaf] or devices: [leaf1]", "group %s says nobody who is in it", group)
 		}
 		for _, n := range g.get("roles").list() {
-			r.byRole[n.text] = append(r.byRole[n.text], group)
+			member(r.byRole, n.text, group)
 		}
 		for _, n := range g.get("devices").list() {
-			r.byDevice[n.text] = append(r.byDevice[n.text], group)
+			member(r.byDevice, n.text, group)
 		}
 	})
 	return r
+}
+
+// member notes that a role or a device is in a group, once, and in one group more than are looked at.
+func member(of map[string][]string, who, group string) {
+	if gs := of[who]; len(gs) <= maxGroups && (len(gs) == 0 || gs[len(gs)-1] != group) {
+		of[who] = append(gs, group)
+	}
 }
 
 // defaultLevel is what holds for a device of which nothing is said.
@@ -112,7 +140,37 @@ func (r *reach) of(name, role string) []string {
 	}
 	gs := append(slices.Clone(r.byRole[role]), r.byDevice[name]...)
 	slices.SortFunc(gs, func(a, b string) int { return r.rank[a] - r.rank[b] })
-	return slices.Compact(gs)
+	gs = slices.Compact(gs)
+	if len(gs) > maxGroups {
+		gs = gs[:maxGroups:maxGroups]
+		r.crowded = cmp.Or(r.crowded, name)
+	}
+	return gs
+}
+
+// group is what a group says, read once.
+func (r *reach) group(name string) *said {
+	s := r.said[name]
+	if s == nil {
+		n := r.inventory.get("groups", name)
+		s = &said{level: decodeLevel(n), places: given(n, "", nil)}
+		r.said[name] = s
+	}
+	return s
+}
+
+// given appends what a group gives to ps; who is a member is not meant.
+func given(n *node, path string, ps []place) []place {
+	n.each(func(key string, c *node) {
+		switch {
+		case path == "" && (key == "roles" || key == "devices"):
+		case c.shape == mapNode:
+			ps = given(c, join(path, key), ps)
+		default:
+			ps = append(ps, place{join(path, key), c})
+		}
+	})
+	return ps
 }
 
 // endpoint is how the inventory reaches a device, whether it names it or not. role is "" where no Fabric gives it.
@@ -145,7 +203,7 @@ func (r *reach) shared(groups []string, device string, own *node) level {
 	if !ok {
 		base = r.defaults
 		for _, g := range groups {
-			base = decodeLevel(r.inventory.get("groups", g)).over(base)
+			base = r.group(g).level.over(base)
 		}
 		r.base[key] = base
 		r.clashes[key] = r.contradictions(groups)
@@ -161,39 +219,47 @@ func (r *reach) shared(groups []string, device string, own *node) level {
 	return base
 }
 
-// contradictions are the values that two of the groups give differently.
+// contradictions are the values that one of the groups gives and a later one gives differently. Each is compared with the
+// first group that gives it, and with that one alone.
 func (r *reach) contradictions(groups []string) []*clash {
+	type first struct {
+		group string
+		node  *node
+	}
 	var out []*clash
-	for i, a := range groups {
-		for _, b := range groups[i+1:] {
-			differ(r.inventory.get("groups", a), r.inventory.get("groups", b), "", func(path string, x, y *node) {
-				pair := strings.Join([]string{path, a, b}, " ")
-				if r.pairs[pair] == nil {
-					r.pairs[pair] = &clash{path: path, a: a, b: b, at: x.pos(), too: y.pos()}
+	firsts := map[string]first{}
+	for _, b := range groups {
+		for _, p := range r.group(b).places {
+			a, ok := firsts[p.path]
+			if !ok {
+				firsts[p.path] = first{b, p.node}
+				continue
+			}
+			key := strings.Join([]string{p.path, a.group, b}, " ")
+			c, ok := r.pairs[key]
+			if !ok {
+				if !same(a.node, p.node) {
+					c = &clash{path: p.path, a: a.group, b: b, at: a.node.pos(), too: p.node.pos()}
 				}
-				out = append(out, r.pairs[pair])
-			})
+				r.pairs[key] = c
+			}
+			if c == nil {
+				continue
+			}
+			if out = append(out, c); len(out) == maxClashes {
+				return out
+			}
 		}
 	}
 	return out
 }
 
-// differ calls f for each place that both mappings give and that is not the same in them; who is a member is not meant.
-func differ(a, b *node, path string, f func(path string, a, b *node)) {
-	a.each(func(key string, x *node) {
-		y := b.get(key)
-		switch {
-		case y == nil, path == "" && (key == "roles" || key == "devices"):
-		case x.shape == mapNode && y.shape == mapNode:
-			differ(x, y, join(path, key), f)
-		case !same(x, y):
-			f(join(path, key), x, y)
-		}
-	})
-}
-
 // report says each contradiction once, with the devices that meet it.
 func (r *reach) report(found *diag.List) {
+	if r.crowded != "" {
+		found.Errorf("limits", r.inventory.at["groups"], "say what most devices share under defaults",
+			"%s is in more than %d groups; what the others say is not read", r.crowded, maxGroups)
+	}
 	for _, c := range r.order {
 		who := c.devices[0] + " is"
 		if n := len(c.devices) - 1; n > 0 {

@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fabricctl/fabricctl/model/diag"
 )
 
 // TestReach: a device wins over its groups, they win over the defaults, and each value remembers the lines that it won
@@ -78,6 +80,33 @@ host1 []
 	}
 	if got, want := Hops(f.Endpoints["leaf1"].GNMI.Via.V), []Hop{{"", "jump1"}, {"ops", "jump2:2222"}}; !slices.Equal(got, want) {
 		t.Errorf("hops %v, want %v", got, want)
+	}
+}
+
+// TestManyGroups: groups that all contradict each other are told with the first of them, a few of each device, and a
+// device in more groups than anybody keeps apart is refused. Each group is looked at once, so a file full of them is read
+// as fast as any other.
+func TestManyGroups(t *testing.T) {
+	groups := func(n int) string {
+		return "---\napiVersion: fabricctl/v1\nkind: Inventory\ngroups:\n" + numbered("  g%[1]d: {roles: [leaf, leaf], devices: [leaf1], ssh: {port: 1%04[1]d}}\n", n)
+	}
+	for _, x := range []struct {
+		n, conflicts int
+		want         string
+	}{
+		{3, 2, "m.yaml:29:59: error: conflict: leaf1 and 1 more are in the groups g0 and g2, which give different values for ssh.port\n" +
+			"    m.yaml:27:59: the value of g0\n    hint: give it under devices.leaf1, or in one of the groups alone"},
+		{32, maxClashes, "groups g0 and g20"},
+		{3000, maxClashes, "m.yaml:26:1: error: limits: leaf1 is in more than 32 groups; what the others say is not read"},
+	} {
+		f, l := Load(files("m.yaml", base+groups(x.n)), "m.yaml")
+		conflicts := slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Rule != "conflict" })
+		if got := lines(l); !strings.Contains(got, x.want) || len(conflicts) != x.conflicts {
+			t.Errorf("%d groups: %d conflicts, want %d and %q in\n%.3000s", x.n, len(conflicts), x.conflicts, x.want, got)
+		}
+		if n := len(f.Endpoints["leaf2"].Groups); n != min(x.n, maxGroups) {
+			t.Errorf("%d groups: leaf2 is in %d", x.n, n)
+		}
 	}
 }
 
