@@ -42,12 +42,19 @@ func (c *checker) document(n *node) string {
 	c.kind = kind.text
 	c.schema = schemaOf(c.kind)
 	c.check(c.schema, n, nil)
+	if c.over() {
+		c.found.Errorf("limits", n.pos(), "", "more than %d findings; the document is not read", maxFound)
+		return ""
+	}
 	return c.kind
 }
 
+// over reports whether so much was found that nobody needs more of it. The document is then not to be used.
+func (c *checker) over() bool { return len(c.found) >= maxFound }
+
 // check compares one place with its field.
 func (c *checker) check(f *field, n *node, path *trail) {
-	if n.bad {
+	if n.bad || c.over() {
 		return
 	}
 	fail := func(rule, hint, format string, a ...any) {
@@ -124,6 +131,9 @@ func withArticle(noun string) string {
 
 func (c *checker) mapping(f *field, n *node, path *trail) {
 	for i, k := range n.keys {
+		if c.over() {
+			return
+		}
 		child := n.kids[k]
 		if kf := f.kid(k); kf != nil {
 			if i+1 < len(n.keys) && c.comma(f, kf, n, k, n.keys[i+1], path) {

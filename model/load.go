@@ -37,12 +37,19 @@ func loadLayers(fsys fs.FS, build func(roots, bool) (*Fabric, diag.List), layers
 			continue
 		}
 		for _, file := range files {
+			if r.full {
+				break
+			}
 			b, err := readFile(fsys, file)
 			if err != nil {
 				found.Errorf("load", diag.Pos{File: file}, "", "%s", reason(err))
 				continue
 			}
 			for _, n := range r.documents(file, i, b) {
+				if len(found) >= maxFound {
+					r.stop(n.pos(), "more than %d findings", maxFound)
+					break
+				}
 				c := &checker{}
 				kind := c.document(n)
 				found.Add(c.found...)
@@ -63,17 +70,22 @@ func loadLayers(fsys fs.FS, build func(roots, bool) (*Fabric, diag.List), layers
 	return f, shorten(append(found, more...).Sort())
 }
 
-// shorten cuts a list that nobody reads to its end. What is cut keeps its weight.
+// shorten cuts a list that nobody reads to its end. What is cut keeps its weight, and what was not read is said.
 func shorten(l diag.List) diag.List {
 	const most = 1000
 	if len(l) <= most {
 		return l
 	}
-	cut := diag.Finding{Rule: "limits", Pos: l[most].Pos, Msg: fmt.Sprintf("%d more findings are not shown", len(l)-most)}
+	cut := diag.Finding{Rule: "limits", Pos: l[most].Pos}
+	short := l[:most:most]
 	for _, f := range l[most:] {
 		cut.Severity = max(cut.Severity, f.Severity)
+		if f.Rule == "limits" {
+			short = append(short, f)
+		}
 	}
-	return append(l[:most:most], cut)
+	cut.Msg = fmt.Sprintf("%d more findings are not shown", len(l)-len(short))
+	return append(short, cut).Sort()
 }
 
 // add merges the documents of one layer into the roots.

@@ -13,19 +13,25 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
-// Limits on input, far above any real model. A file that passes them is read within seconds and a few hundred MB.
+// Limits on input, far above any real model. What passes them is read within seconds and less than a GB; what does not is
+// read up to the first of them.
 const (
-	maxFile  = 8 << 20   // bytes of one file
-	maxNodes = 1_000_000 // values of one load, aliases expanded
-	maxDepth = 32        // levels of nesting; the schema needs 9
+	maxFile      = 8 << 20   // bytes of one file
+	maxLoad      = 32 << 20  // bytes of one load
+	maxDocuments = 20_000    // of one load
+	maxNodes     = 1_000_000 // values of one load, aliases expanded
+	maxFound     = 10_000    // findings of reading, and of checking
+	maxDepth     = 32        // levels of nesting; the schema needs 9
 )
 
 // reader turns files into nodes. It is the only part that knows the YAML library.
 type reader struct {
 	found diag.List
+	size  int // bytes read
+	docs  int // documents read
 	nodes int
 	deep  bool       // the limit on depth was reported
-	full  bool       // the limit on nodes was reported
+	full  bool       // a limit on the whole was reported, and nothing more is read
 	wrong int        // documents that are not YAML
 	room  []struct { // for nodes to come, of whichever document
 		node   node
@@ -33,8 +39,33 @@ type reader struct {
 	}
 }
 
+// stop reports that a limit on the whole was passed. Nothing is read from then on.
+func (r *reader) stop(pos diag.Pos, format string, a ...any) {
+	if !r.full {
+		r.full = true
+		r.found.Errorf("limits", pos, "", format+"; the rest is not read", a...)
+	}
+}
+
+// over reports whether a limit on the whole was passed.
+func (r *reader) over(pos diag.Pos) bool {
+	switch {
+	case r.nodes > maxNodes:
+		r.stop(pos, "more than %d values, anchors expanded", maxNodes)
+	case len(r.found) >= maxFound:
+		r.stop(pos, "more than %d findings", maxFound)
+	}
+	return r.full
+}
+
 // documents reads the YAML documents of one file. A document that is not YAML is reported, and the others are read.
 func (r *reader) documents(file string, layer int, b []byte) []*node {
+	if r.size += len(b); r.size > maxLoad {
+		r.stop(diag.Pos{File: file}, "the files of the model are larger than %d MiB together", maxLoad>>20)
+	}
+	if r.full {
+		return nil
+	}
 	if !utf8.Valid(b) {
 		line := 1 + bytes.Count(b[:firstInvalid(b)], []byte("\n"))
 		r.found.Errorf("yaml", diag.Pos{File: file, Line: line, Col: 1}, "save the file as UTF-8", "the file is not UTF-8 text")
@@ -43,10 +74,19 @@ func (r *reader) documents(file string, layer int, b []byte) []*node {
 	var out []*node
 	for _, p := range split(b) {
 		c := converter{reader: r, file: file, layer: layer, offset: p.line}
+		// The library makes its own nodes of a whole document, before they are counted.
+		at := diag.Pos{File: file, Line: p.line + 1, Col: 1}
+		if values(p.text) > 2*maxNodes {
+			r.stop(at, "a document of more than %d values", 2*maxNodes)
+		}
 		dec := yaml.NewDecoder(bytes.NewReader(p.text))
-		for {
+		for !r.full {
 			y, err := decode(dec)
 			if errors.Is(err, io.EOF) {
+				break
+			}
+			if r.docs++; r.docs > maxDocuments {
+				r.stop(at, "more than %d documents", maxDocuments)
 				break
 			}
 			if err != nil {
@@ -72,6 +112,30 @@ func decode(dec *yaml.Decoder) (y *yaml.Node, err error) {
 	return y, dec.Decode(y)
 }
 
+// values is how many values a text can hold: about as many as it does if it is YAML, or more. A value begins a line, or
+// follows what opens a list or a mapping, or separates the parts of one.
+func values(b []byte) int {
+	n := 1
+	for l := range bytes.Lines(b) {
+		l = bytes.TrimLeft(l, " \t\r\n")
+		if len(l) == 0 || l[0] == '#' {
+			continue
+		}
+		n++
+		for i, c := range l {
+			switch c {
+			case ',', '[', '{':
+				n++
+			case '-', '?': // of a list, of a key that is none
+				if i > 0 && i+1 < len(l) && (l[i+1] == ' ' || l[i+1] == '\t') {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // part is one document's text, and the number of lines before it.
 type part struct {
 	text []byte
@@ -80,7 +144,7 @@ type part struct {
 
 // split cuts a file at its "---" lines, so that a broken document does not hide the others. A line that begins with
 // "---" always starts a document (YAML 1.2 section 9.1.2), also inside quotes. The parts are parts of b, which is changed
-// where it names a version that the library does not know.
+// where it names a version that the library does not know. What is past the limit on documents is left out.
 func split(b []byte) []part {
 	var parts []part
 	all, start := b, 0 // the whole, and where the part at hand begins
@@ -93,7 +157,9 @@ func split(b []byte) []part {
 		l := b[:end]
 		rest, marker := bytes.CutPrefix(l, []byte("---"))
 		if marker && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0) && content {
-			parts = append(parts, cur)
+			if parts = append(parts, cur); len(parts) > maxDocuments {
+				return parts
+			}
 			start += len(cur.text)
 			cur = part{line: line}
 		}
@@ -140,11 +206,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 	}
 	c.nodes++
 	switch {
-	case c.nodes > maxNodes:
-		if !c.full {
-			c.full = true
-			c.found.Errorf("limits", c.pos(y), "", "more than %d values, anchors expanded; the rest is not read", maxNodes)
-		}
+	case c.over(n.from.Pos):
 		n.bad = true
 		return n
 	case depth > maxDepth:
@@ -202,7 +264,7 @@ func isNull(y *yaml.Node) bool {
 // mapping fills n from the pairs of y. Merge keys ("<<") are honoured: keys written out win over merged ones.
 func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
 	var merged []*yaml.Node
-	for i := 0; i+1 < len(y.Content) && !c.full; i += 2 {
+	for i := 0; i+1 < len(y.Content) && !c.over(n.from.Pos); i += 2 {
 		k, v := y.Content[i], y.Content[i+1]
 		for hops := 0; k.Kind == yaml.AliasNode && hops < maxDepth; hops++ {
 			k = k.Alias
