@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -14,23 +13,38 @@ import (
 // masks replaces names, addresses and serial numbers, the same one by the same everywhere. Stand-ins are numbered in
 // the order in which their originals were met.
 type masks struct {
-	names map[string]string // learnt from places where names stand
+	names map[string]mask   // learnt from places where names stand
 	seen  map[string]string // addresses and MAC addresses
 	kinds map[string]int
 }
 
+// mask is what stands for a name.
+type mask struct{ kind, full string }
+
 func newMasks() *masks {
-	return &masks{names: map[string]string{}, seen: map[string]string{}, kinds: map[string]int{}}
+	return &masks{names: map[string]mask{}, seen: map[string]string{}, kinds: map[string]int{}}
 }
 
 // learn makes a name one that is replaced. Short ones are not: they would be found in other words.
 func (m *masks) learn(kind, name string) {
 	name = strings.TrimSpace(name)
-	if len(name) < 3 || m.names[name] != "" || strings.Contains(name, scrubbed) {
+	if len(name) < 3 || m.names[name] != (mask{}) || strings.Contains(name, scrubbed) {
 		return
 	}
 	m.kinds[kind]++
-	m.names[name] = fmt.Sprintf("%s-%d", kind, m.kinds[kind])
+	m.names[name] = mask{kind, fmt.Sprintf("%s-%d", kind, m.kinds[kind])}
+}
+
+// learnAs learns a name of a kind that a configuration gives: "device", "domain", or another.
+func (m *masks) learnAs(kind, name string) {
+	switch kind {
+	case "device":
+		m.host(name)
+	case "domain":
+		m.domain(name)
+	default:
+		m.learn(kind, name)
+	}
 }
 
 // host learns a host name, with and without its domain.
@@ -58,7 +72,7 @@ func (m *masks) neighbours(ns []drivers.Neighbour) {
 		if _, err := netip.ParseAddr(n.Chassis); err != nil && !macRE.MatchString(n.Chassis) {
 			m.learn("chassis", n.Chassis)
 		}
-		if n.PeerDescr != n.PeerPort {
+		if n.PeerDescr != n.PeerPort && !interfaceRE.MatchString(n.PeerDescr) {
 			m.learn("text", n.PeerDescr)
 		}
 	}
@@ -69,62 +83,11 @@ func (m *masks) config(os string, text []byte) {
 	for _, x := range urlHostRE.FindAllSubmatch(text, -1) {
 		m.host(string(x[1]))
 	}
-	switch os {
-	case "sonic":
-		var db map[string]map[string]map[string]any
-		if json.Unmarshal(text, &db) == nil {
-			m.sonic(db)
+	walkNames(os, text, func(kind, s string) {
+		if kind != words && kind != values {
+			m.learnAs(kind, s)
 		}
-	case "eos":
-		for l := range strings.Lines(string(text)) {
-			m.eosLine(strings.Fields(l))
-		}
-	}
-}
-
-func (m *masks) sonic(db map[string]map[string]map[string]any) {
-	for _, table := range sortedKeys(db) {
-		for _, row := range sortedKeys(db[table]) {
-			switch table {
-			case "DEVICE_NEIGHBOR_METADATA", "SYSLOG_SERVER", "NTP_SERVER", "TACPLUS_SERVER", "RADIUS_SERVER":
-				m.host(row)
-			case "GNMI_CLIENT_CERT":
-				m.learn("user", row)
-			}
-			for _, field := range sortedKeys(db[table][row]) {
-				v, _ := db[table][row][field].(string)
-				switch {
-				case field == "hostname" || table == "DEVICE_NEIGHBOR" && field == "name":
-					m.host(v)
-				case field == "description" || field == "remark" || field == "location" || field == "contact":
-					m.learn("text", v)
-				case strings.Contains(field, "serial"):
-					m.learn("serial", v)
-				case field == "user" || field == "username":
-					m.learn("user", v)
-				}
-			}
-		}
-	}
-}
-
-func (m *masks) eosLine(w []string) {
-	if len(w) < 2 {
-		return
-	}
-	rest := func(n int) string { return strings.Join(w[min(n, len(w)):], " ") }
-	switch {
-	case w[0] == "hostname":
-		m.host(w[1])
-	case w[0] == "description":
-		m.learn("text", rest(1))
-	case w[0] == "username":
-		m.learn("user", w[1])
-	case w[0] == "dns" && w[1] == "domain", w[0] == "ip" && w[1] == "domain-name":
-		m.domain(rest(2))
-	case w[0] == "snmp-server" && (w[1] == "location" || w[1] == "contact"):
-		m.learn("text", rest(2))
-	}
+	})
 }
 
 var (
@@ -133,16 +96,26 @@ var (
 	macRE  = regexp.MustCompile(`\b(?:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}|[0-9a-fA-F]{2}(?:-[0-9a-fA-F]{2}){5}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2})\b`)
 	ipv4RE = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 	ipv6RE = regexp.MustCompile(`[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*`)
+
+	lettersRE   = regexp.MustCompile(`^[A-Za-z]+$`)
+	interfaceRE = regexp.MustCompile(`(?i)^(?:[a-z]*ethernet|[a-z]*gige|eth|et|etp|swp|port-?channel|po|management|ma|vlan|loopback|lo|bond|rdma|ib|mlx\d_|en[opsx]|[xge]e-|et-)\d[0-9a-z/.:_-]*$`)
 )
 
-// text is s with stand-ins. Names are replaced where they stand as words of their own.
-func (m *masks) text(s string) string {
-	for _, name := range longestFirst(m.names) {
-		s = replaceWord(s, name, m.names[name])
-		if j, err := json.Marshal(name); err == nil && string(j) != `"`+name+`"` {
-			s = replaceWord(s, strings.Trim(string(j), `"`), m.names[name])
+// phrases are the names that are replaced, as they stand in a text and inside JSON.
+func (m *masks) phrases() *phrases {
+	p := &phrases{}
+	for _, name := range sortedKeys(m.names) {
+		p.add(name, m.names[name].full, name)
+		if j, err := json.Marshal(name); err == nil {
+			p.add(name, m.names[name].full, strings.Trim(string(j), `"`))
 		}
 	}
+	return p
+}
+
+// text is s with stand-ins, names being the phrases.
+func (m *masks) text(names *phrases, s string) string {
+	s = names.replace(s)
 	s = macRE.ReplaceAllStringFunc(s, func(a string) string {
 		if strings.Trim(a, "0fF:.-") == "" { // none, or everybody
 			return a
@@ -195,54 +168,27 @@ func (m *masks) address(a string) string {
 	return fmt.Sprintf("2001:db8::%x", m.number("ipv6", ip.String()))
 }
 
-// replaceWord replaces old where no letter, digit, "_" or "-" stands beside it.
-func replaceWord(s, old, with string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(s, old)
-		if i < 0 {
-			b.WriteString(s)
-			return b.String()
-		}
-		end := i + len(old)
-		b.WriteString(s[:i])
-		if (i > 0 && isWord(s[i-1])) || (end < len(s) && isWord(s[end])) {
-			b.WriteString(old)
-		} else {
-			b.WriteString(with)
-		}
-		s = s[end:]
-	}
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// keep forgets names that a configuration uses as words of its own: replacing them would change what it means.
+// keep forgets names that a configuration uses as words of its own: replacing them would change what it means. The name
+// of a device counts as such a word only where it looks like one.
 func (m *masks) keep(os string, text []byte) {
+	names := m.phrases()
 	var own []string
-	switch os {
-	case "sonic":
-		var db map[string]map[string]map[string]any
-		if json.Unmarshal(text, &db) != nil {
+	walkNames(os, text, func(kind, s string) {
+		if kind != words && kind != values {
 			return
 		}
-		for table, rows := range db {
-			own = append(own, table)
-			for _, fields := range rows {
-				own = append(own, sortedKeys(fields)...)
+		names.each(s, func(name string) {
+			switch m.names[name].kind {
+			case "text", "user":
+				own = append(own, name)
+			default:
+				if kind == words && (lettersRE.MatchString(name) || interfaceRE.MatchString(name)) {
+					own = append(own, name)
+				}
 			}
-		}
-	case "eos":
-		for l := range strings.Lines(string(text)) {
-			w := strings.Fields(l)
-			own = append(own, w[:min(1, len(w))]...)
-		}
-	}
-	for name := range m.names {
-		if slices.Contains(own, name) {
-			delete(m.names, name)
-		}
+		})
+	})
+	for _, name := range own {
+		delete(m.names, name)
 	}
 }

@@ -113,7 +113,7 @@ func (c Capture) Bytes(es []Evidence) ([]byte, Manifest, error) {
 	for i := range es {
 		dir := folder(m.Devices[i].Name)
 		if c.Anonymise {
-			dir = orElse(names.names[m.Devices[i].Name], fmt.Sprintf("target-%d", i+1))
+			dir = orElse(names.names[m.Devices[i].Name].full, fmt.Sprintf("target-%d", i+1))
 		}
 		if taken[dir]++; taken[dir] > 1 {
 			dir = fmt.Sprintf("%s.%d", dir, taken[dir])
@@ -128,10 +128,11 @@ func (c Capture) Bytes(es []Evidence) ([]byte, Manifest, error) {
 		return nil, m, err
 	}
 	all = append([]file{{"MANIFEST.json", text}}, all...)
+	clean, known := s.everywhere(), names.phrases()
 	for i := range all {
-		all[i].text = doctorSession.ReplaceAllString(s.everywhere(all[i].text), "fctl-doctor-XXXXXXXX")
+		all[i].text = doctorSession.ReplaceAllString(clean.Replace(all[i].text), "fctl-doctor-XXXXXXXX")
 		if c.Anonymise {
-			all[i].text = names.text(all[i].text)
+			all[i].text = names.text(known, all[i].text)
 		}
 	}
 	b, err := archive(all)
@@ -196,14 +197,21 @@ func (e *Evidence) learn(files []file, m *masks) {
 	}
 }
 
-// keep leaves those names alone that the device's configuration uses as words of its own.
+// keep leaves those names alone that the device's configuration uses as words of its own, and the keys of our files.
 func (e *Evidence) keep(files []file, m *masks) {
 	for _, f := range files {
 		if f.isConfig() {
 			m.keep(e.OS, []byte(f.text))
+			continue
+		}
+		for _, key := range jsonKeyRE.FindAllStringSubmatch(f.text, -1) {
+			delete(m.names, key[1])
 		}
 	}
 }
+
+// jsonKeyRE is a key of the JSON that indented writes.
+var jsonKeyRE = regexp.MustCompile(`(?m)^ +"(\w+)": `)
 
 func (f file) isConfig() bool { return strings.HasPrefix(f.name, "running-config") }
 

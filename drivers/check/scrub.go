@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +54,7 @@ func (s *scrubber) take(where, what, secret string) {
 // looksSecret reports whether a word that was a secret somewhere can be taken out everywhere without taking words of
 // the language out: it is long enough, and mixes letters with digits, is a long number, or holds unusual signs.
 func looksSecret(w string) bool {
-	if len(w) < 8 || strings.Contains(w, scrubbed) {
+	if len(w) < 8 || strings.Contains(w, scrubbed) || interfaceRE.MatchString(w) || isAddress(w) {
 		return false
 	}
 	digits := strings.ContainsAny(w, "0123456789")
@@ -63,15 +65,24 @@ func looksSecret(w string) bool {
 	})
 }
 
-// everywhere takes what was a secret somewhere out of a text.
-func (s *scrubber) everywhere(text string) string {
+// isAddress reports whether w is an IP or MAC address or a prefix.
+func isAddress(w string) bool {
+	_, err := netip.ParseAddr(w)
+	_, err2 := netip.ParsePrefix(w)
+	_, err3 := net.ParseMAC(w)
+	return err == nil || err2 == nil || err3 == nil
+}
+
+// everywhere takes what was a secret somewhere out of texts, as it stands there and inside JSON, in one pass.
+func (s *scrubber) everywhere() *strings.Replacer {
+	var pairs []string
 	for _, w := range longestFirst(s.secrets) {
-		text = strings.ReplaceAll(text, w, scrubbed)
-		if j, err := json.Marshal(w); err == nil { // as it stands inside JSON
-			text = strings.ReplaceAll(text, strings.Trim(string(j), `"`), scrubbed)
+		pairs = append(pairs, w, scrubbed)
+		if j, err := json.Marshal(w); err == nil && string(j) != `"`+w+`"` {
+			pairs = append(pairs, strings.Trim(string(j), `"`), scrubbed)
 		}
 	}
-	return text
+	return strings.NewReplacer(pairs...)
 }
 
 // longestFirst is the keys of a map, so that no key goes before one that holds it.
@@ -96,15 +107,21 @@ var shapes = []shape{
 	{"SSH key", regexp.MustCompile(`(?:(?:sk-)?(?:ssh|ecdsa)-[-\w.@]+)\s+[A-Za-z0-9+/]{20,}={0,2}`), scrubbed, nil},
 	{"token", regexp.MustCompile(`eyJ[-\w]{8,}\.[-\w]+(?:\.[-\w]*)?`), scrubbed, nil},
 	{"login in a URL", regexp.MustCompile(`://[^/\s:@"]+:[^/\s@"]+@`), "://" + scrubbed + "@", nil},
+	{"login of a command", regexp.MustCompile(`((?:^|\s)(?:-u|--user)[ =]+)[^\s:"']+:[^\s"']+`), "${1}" + scrubbed, nil},
+	{"HTTP header", regexp.MustCompile(`(?i)(\bauthorization["']?\s*[=:]\s*["']?)(?:(?:basic|bearer|digest|token)\s+)?[^\s"',<]+`), "${1}" + scrubbed, nil},
 	{"streaming key", regexp.MustCompile(`(?i)(-(?:cv|ingest)[-_]?auth[= ])\S+`), "${1}" + scrubbed, nil},
 	{"named secret", regexp.MustCompile(`(?i)((?:passw(?:or)?d|passphrase|secret|token|api[-_]?key|private[-_]?key|community)["']?\s*[=:]\s*["']?)[^\s"',]+`), "${1}" + scrubbed, nil},
 	{"long hexadecimal", regexp.MustCompile(`\b(?:0x)?[0-9a-fA-F]{32,}\b`), scrubbed, nil},
 	{"long random text", regexp.MustCompile(`[A-Za-z0-9+/_-]{40,}={0,2}`), scrubbed, isRandom},
 }
 
-// isRandom reports whether a long word mixes digits with letters of both cases, as keys do and names do not.
+// isRandom reports whether a long word mixes digits with letters of both cases, as keys do and names do not. A path may
+// do so too: the parts of one are short, or hold no capitals.
 func isRandom(w string) bool {
-	return strings.ContainsAny(w, "0123456789") && strings.ToLower(w) != w && strings.ToUpper(w) != w && !strings.Contains(w, "/")
+	const short = 10 // few keys in base64 have a slash that often
+	named := func(part string) bool { return len(part) <= short || strings.ToLower(part) == part }
+	return strings.ContainsAny(w, "0123456789") && strings.ToLower(w) != w && strings.ToUpper(w) != w &&
+		slices.ContainsFunc(strings.Split(w, "/"), func(part string) bool { return !named(part) })
 }
 
 // shaped takes out of a text what looks like a secret.

@@ -14,8 +14,8 @@ var eosSecretWords = []string{
 	"secret", "password", "passphrase", "key", "md5", "sha", "community", "hash", "token", "ssh-key", "sshkey", "auth-password", "priv-password",
 }
 
-// eos scrubs a running configuration: what follows a word that announces a secret goes, to the end of the line, and
-// free text goes whole. Lines keep their place and their indentation.
+// eos scrubs a running configuration: what follows a word that announces a secret or a command goes, to the end of the
+// line, and free text goes whole. Lines keep their place and their indentation.
 func (s *scrubber) eos(text string) string {
 	var out []string
 	free := ""
@@ -73,6 +73,8 @@ func isEOSSecret(before []string, w string) bool {
 	}
 	switch {
 	case slices.Contains(eosSecretWords, w):
+		return true
+	case w == "bash", w == "exec" && len(before) == 0: // a command of a shell or a daemon, which may hold anything
 		return true
 	case strings.HasSuffix(w, "-key") || strings.HasSuffix(w, "-secret") || strings.HasSuffix(w, "-password") || strings.HasSuffix(w, "key-string"):
 		return true
