@@ -163,7 +163,7 @@ func leaves(f *field, n *node, path string) []Leaf {
 		}
 	}
 	visit(f, n, path, false)
-	slices.SortStableFunc(out, func(a, b Leaf) int { return natural(a.Path, b.Path) })
+	slices.SortStableFunc(out, func(a, b Leaf) int { return CompareNames(a.Path, b.Path) })
 	return out
 }
 

@@ -317,6 +317,21 @@ func Hops(via string) []Hop {
 	return hs
 }
 
+// ParseAddress splits ADDRESS or ADDRESS:PORT and checks both as the inventory does; an IPv6 address with a port needs
+// brackets. port is 0 when there is none.
+func ParseAddress(s string) (host string, port int, err error) {
+	host, text := splitPort(s)
+	host, p := addressScalar().parse(host)
+	if p != nil || strings.Contains(s, "@") {
+		return "", 0, fmt.Errorf("%q is not an IP address or host name", clip(s))
+	}
+	port, bad := parsePort(text)
+	if bad || text == "" && (strings.HasSuffix(s, "]:") || s == host+":") {
+		return "", 0, fmt.Errorf("%q is not a port", clip(text))
+	}
+	return host, port, nil
+}
+
 // splitPort cuts host:port and [IPv6]:port; the port is "" when there is none.
 func splitPort(s string) (host, port string) {
 	if rest, ok := strings.CutPrefix(s, "["); ok {

@@ -110,6 +110,27 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
+// TestParseAddress: an address on a command line is what it is in an inventory.
+func TestParseAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"10.0.0.1": "10.0.0.1 0", "10.0.0.1:22": "10.0.0.1 22", "2001:DB8::1": "2001:db8::1 0", "[2001:db8::1]": "2001:db8::1 0",
+		"[2001:db8::1]:8080": "2001:db8::1 8080", "leaf1.lab.example": "leaf1.lab.example 0", "leaf1:22": "leaf1 22",
+		"leaf1:70000": `"70000" is not a port`, "leaf1:": `"" is not a port`, "leaf1:0": `"0" is not a port`, "leaf1:x": `"x" is not a port`,
+		"[::1]:": `"" is not a port`, "": `"" is not an IP address or host name`, ".lab.example": `".lab.example" is not an IP address or host name`,
+		"10.0.0.300": `"10.0.0.300" is not an IP address or host name`, "-oProxyCommand=x": `"-oProxyCommand=x" is not an IP address or host name`,
+		"me:secret@leaf1": `is not an IP address or host name`, "[leaf1": `"[leaf1" is not an IP address or host name`,
+	} {
+		host, port, err := ParseAddress(in)
+		got := fmt.Sprint(host, " ", port)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.HasSuffix(got, want)) {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
+
 // FuzzVia: jump hosts that are accepted have one canonical form, which reads back as the same hops, none of them empty.
 func FuzzVia(f *testing.F) {
 	for _, s := range []string{"jump", "ops@jump:2222", "a,b , c@[::1]:22", "[::1]", "::1", "1.2.3.4:22", "me:pw@jump", "@", "jump:0", "a,,b", ",", "[jump]:22", "a@b@c", "jump:", "[::1]:"} {

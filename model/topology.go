@@ -44,7 +44,7 @@ func (t *topology) expand(n *node) {
 	if len(t.devices) == 0 && n != nil && !t.broken && len(t.found) == 0 {
 		t.found.Errorf("missing", n.pos(), "give spines, leaves and hosts, or list devices", "the topology has no devices")
 	}
-	slices.SortFunc(t.order, natural)
+	slices.SortFunc(t.order, CompareNames)
 	t.f.Devices = make([]Device, 0, len(t.order))
 	clear(t.index)
 	for _, name := range t.order {
@@ -334,11 +334,11 @@ func comparePorts(a, b string) int {
 	if c := rank(a) - rank(b); c != 0 {
 		return c
 	}
-	return natural(a, b)
+	return CompareNames(a, b)
 }
 
-// natural orders names with their runs of digits as numbers.
-func natural(a, b string) int {
+// CompareNames orders names naturally: runs of digits compare as numbers, so "leaf2" is before "leaf10".
+func CompareNames(a, b string) int {
 	for a != "" && b != "" {
 		x, y := leadingDigits(a), leadingDigits(b)
 		if x > 0 && y > 0 {

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fabricctl/fabricctl/model/intent"
 )
@@ -40,8 +39,7 @@ func Collisions(dialect *Dialect, d *intent.Device, own func(Key) bool, live Con
 // modelled reports whether k is about a port of the model that is not active: its bindings are ours, although nothing
 // is written to them now.
 func modelled(d *intent.Device, k Key) bool {
-	words := strings.FieldsFunc(k.Scope+" "+k.Object, func(r rune) bool { return strings.ContainsRune(" |>,", r) })
-	for _, w := range words {
+	for _, w := range k.Words() {
 		if p := d.Port(w); p != nil && p.Iface == w && p.State != intent.Active {
 			return true
 		}

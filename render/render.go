@@ -49,6 +49,11 @@ func (k Key) Compare(o Key) int {
 	return strings.Compare(k.Field, o.Field)
 }
 
+// Words are the names that a key is made of, interfaces among them.
+func (k Key) Words() []string {
+	return strings.FieldsFunc(k.Scope+" "+k.Object, func(r rune) bool { return strings.ContainsRune(" |>,", r) })
+}
+
 // Whole is the key of k's object.
 func (k Key) Whole() Key { return Key{k.Scope, k.Object, ""} }
 

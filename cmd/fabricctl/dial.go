@@ -243,11 +243,9 @@ func path(v model.Value[string]) string {
 
 // text is a value that may be a reference but need not be secret.
 func (d *dialler) text(ctx context.Context, v model.Value[string]) (string, error) {
-	for _, scheme := range []string{"env:", "file:", "exec:"} {
-		if strings.HasPrefix(v.V, scheme) {
-			s, err := d.secret(ctx, v)
-			return s.Reveal(), err
-		}
+	if secret.IsReference(v.V) {
+		s, err := d.secret(ctx, v)
+		return s.Reveal(), err
 	}
 	return v.V, nil
 }

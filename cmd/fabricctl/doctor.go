@@ -16,6 +16,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/check"
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
+	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model"
 )
@@ -212,7 +213,7 @@ func (ts targets) channel(t target, e *model.Endpoint, s *check.Subject) {
 		s.Port, s.Via = e.SSH.Port.V, e.SSH.Via.V
 		s.Trust = check.Trust{What: "host key", Insecure: e.SSH.Insecure.V, Hint: "compare the fingerprint with the one on the device's console, then add the key to known hosts: ssh.known_hosts in the inventory, or --known-hosts file:known_hosts"}
 	}
-	if !isReference(user) { // what a reference leads to need not be shown
+	if !secret.IsReference(user) { // what a reference leads to need not be shown
 		s.User = user
 	}
 	if e.Lab.V {

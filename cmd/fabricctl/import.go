@@ -355,9 +355,8 @@ func liveFindings(m infer.Model, read []seen, known diag.List) diag.List {
 		}
 	}
 	var l diag.List
-	for _, f := range lint.Check(live, m.Fabric) {
-		same := func(k diag.Finding) bool { return k.Rule == f.Rule && k.Msg == f.Msg && k.Pos == f.Pos }
-		if f.Severity > diag.Info && !slices.ContainsFunc(known, same) {
+	for _, f := range lint.Check(live, m.Fabric).Without(known) {
+		if f.Severity > diag.Info {
 			f.Severity, f.Msg = diag.Warning, "live: "+f.Msg
 			l.Add(f)
 		}

@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -50,21 +48,14 @@ func (o *loginFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.insecure, "insecure", false, "do not verify who is at the other end: the password goes to whoever answers")
 }
 
-// referenceSchemes start the references that stand for a secret or a file.
-var referenceSchemes = [...]string{"env:", "file:", "exec:"}
-
-func isReference(s string) bool {
-	return slices.ContainsFunc(referenceSchemes[:], func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) })
-}
-
 // check refuses what must not stand on a command line. A password is not repeated.
 func (o *loginFlags) check() error {
-	if o.password != "" && !isReference(o.password) {
+	if o.password != "" && !secret.IsReference(o.password) {
 		return fail(exitUsage, "write --password env:NAME, file:PATH or exec:COMMAND; if it was the password, change it",
 			"--password takes a reference: every user of this machine can read a process's arguments")
 	}
 	for _, x := range []struct{ flag, v string }{{"--ca", o.ca}, {"--known-hosts", o.knownHosts}} {
-		if x.v != "" && !isReference(x.v) {
+		if x.v != "" && !secret.IsReference(x.v) {
 			return fail(exitUsage, "write "+x.flag+" file:"+x.v, "%s %s is not a reference", x.flag, x.v)
 		}
 	}
@@ -168,7 +159,7 @@ func (ts targets) find(arg string) (target, error) {
 		return target{}, fail(exitUsage, "the operating systems are "+strings.Join(systems(), ", "),
 			"%s: no operating system is called %q", arg, os)
 	}
-	host, port, err := splitAddress(address)
+	host, port, err := model.ParseAddress(address)
 	if err != nil {
 		return target{}, fail(exitUsage, "for example: "+os+":10.0.0.12 or "+os+":[2001:db8::1]:8080", "%s: %w", arg, err)
 	}
@@ -220,31 +211,6 @@ func systems() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// splitAddress splits ADDRESS[:PORT]; port is 0 when there is none. An IPv6 address with a port needs brackets.
-func splitAddress(s string) (host string, port int, err error) {
-	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
-		return a.String(), 0, nil
-	}
-	host = s
-	if h, p, err := net.SplitHostPort(s); err == nil {
-		n, err := strconv.Atoi(p)
-		if err != nil || n < 1 || n > 65535 {
-			return "", 0, fmt.Errorf("%q is not a port", p)
-		}
-		host, port = h, n
-	}
-	if _, err := netip.ParseAddr(host); err != nil && !isHostName(host) {
-		return "", 0, fmt.Errorf("%q is not an IP address or host name", host)
-	}
-	return host, port, nil
-}
-
-func isHostName(s string) bool {
-	return s != "" && len(s) <= 253 && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
-		return r > 'z' || !strings.ContainsRune("-_.", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	})
 }
 
 // open connects to a target. What comes back can read and nothing else; what a driver copies to a device for its own

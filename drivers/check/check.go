@@ -177,17 +177,9 @@ func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted
 
 // liveFindings are what the rules say of the live fabric and not of the model.
 func liveFindings(want, live *intent.Net, f *model.Fabric) diag.List {
-	type same struct {
-		rule, msg string
-		pos       diag.Pos
-	}
-	known := map[same]bool{}
-	for _, x := range lint.Check(want, nil) {
-		known[same{x.Rule, x.Msg, x.Pos}] = true
-	}
 	var l diag.List
-	for _, x := range lint.Check(live, nil) {
-		if !known[same{x.Rule, x.Msg, x.Pos}] && x.Severity > diag.Info {
+	for _, x := range lint.Check(live, nil).Without(lint.Check(want, nil)) {
+		if x.Severity > diag.Info {
 			x.Hint = "the model asks for something else: bring the devices to it, plan shows how" // a hint of the rule would change the model
 			l.Add(x)
 		}

@@ -192,12 +192,7 @@ func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []St
 
 // names reports whether a key is made of names of which one of the interfaces is one.
 func names(k render.Key, ifaces []string) bool {
-	return slices.ContainsFunc(words(k), func(w string) bool { return slices.Contains(ifaces, w) })
-}
-
-// words are the names that a key is made of, interfaces among them.
-func words(k render.Key) []string {
-	return strings.FieldsFunc(k.Scope+" "+k.Object, func(r rune) bool { return strings.ContainsRune(" |>,", r) })
+	return slices.ContainsFunc(k.Words(), func(w string) bool { return slices.Contains(ifaces, w) })
 }
 
 // outlooks are what a device does now, what it does once the plan is carried out, and what it would do if nothing of it
@@ -210,16 +205,6 @@ type outlooks struct {
 // unsafe are the errors of the agreement that leaving out what is held would make: the fabric has them neither now nor
 // in the model, and would not have them if the held changes were carried out too.
 func unsafe(want *intent.Net, ds []outlooks, left []string) diag.List {
-	type same struct {
-		rule, msg string
-		pos       diag.Pos
-	}
-	known := map[same]bool{}
-	note := func(n *intent.Net) {
-		for _, f := range lint.Check(n, nil) {
-			known[same{f.Rule, f.Msg, f.Pos}] = true
-		}
-	}
 	net := func(pick func(outlooks) intent.Device) *intent.Net {
 		n := &intent.Net{Fabric: want.Fabric, Devices: make([]intent.Device, len(ds))}
 		for i, d := range ds {
@@ -227,12 +212,13 @@ func unsafe(want *intent.Net, ds []outlooks, left []string) diag.List {
 		}
 		return n
 	}
-	note(want)
-	note(net(func(o outlooks) intent.Device { return o.now }))
-	note(net(func(o outlooks) intent.Device { return o.free }))
+	found := func(n *intent.Net) diag.List { return lint.Check(n, nil) }
+	after := found(net(func(o outlooks) intent.Device { return o.after })).Without(found(want)).
+		Without(found(net(func(o outlooks) intent.Device { return o.now }))).
+		Without(found(net(func(o outlooks) intent.Device { return o.free })))
 	var l diag.List
-	for _, f := range lint.Check(net(func(o outlooks) intent.Device { return o.after }), nil) {
-		if f.Severity == diag.Error && !known[same{f.Rule, f.Msg, f.Pos}] {
+	for _, f := range after {
+		if f.Severity == diag.Error {
 			f.Msg = fmt.Sprintf("with %s left out, %s", strings.Join(left, ", "), f.Msg)
 			f.Hint = "wait until the hold is over or release it (fabricctl hold list), or plan with --device what does not depend on it"
 			l.Add(f)

@@ -32,6 +32,12 @@ type Options struct {
 	Env func(name string) (value string, ok bool)
 }
 
+// IsReference reports whether s is a reference, so that what follows its scheme is no secret itself.
+func IsReference(s string) bool {
+	kind, rest, ok := strings.Cut(s, ":")
+	return ok && rest != "" && (kind == "env" || kind == "file" || kind == "exec")
+}
+
 // Resolve follows a reference. The error names the reference and what is wrong with it, never the value; an empty
 // value is an error. A text that is not a reference is not repeated: it may be a password.
 func Resolve(ctx context.Context, ref string, o Options) (Secret, error) {

@@ -157,6 +157,25 @@ func (l *List) Infof(rule string, pos Pos, hint, format string, a ...any) {
 	l.Add(Finding{Rule: rule, Severity: Info, Pos: pos, Hint: hint, Msg: fmt.Sprintf(format, a...)})
 }
 
+// Without is l without the findings that known has too: those of the same rule at the same position with the same words.
+func (l List) Without(known List) List {
+	type same struct {
+		rule, msg string
+		pos       Pos
+	}
+	is := make(map[same]bool, len(known))
+	for _, f := range known {
+		is[same{f.Rule, f.Msg, f.Pos}] = true
+	}
+	var rest List
+	for _, f := range l {
+		if !is[same{f.Rule, f.Msg, f.Pos}] {
+			rest = append(rest, f)
+		}
+	}
+	return rest
+}
+
 // Sort orders findings by position, then place, severity (worst first), rule and message, and drops exact repeats.
 func (l List) Sort() List {
 	slices.SortStableFunc(l, func(a, b Finding) int {

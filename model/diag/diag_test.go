@@ -72,6 +72,15 @@ func TestSortAndCount(t *testing.T) {
 	}
 }
 
+// What is known is taken out whatever its severity and hint, and what differs in rule, words or place stays.
+func TestWithout(t *testing.T) {
+	l := List{{Rule: "a", Msg: "x"}, {Rule: "b", Msg: "x"}, {Rule: "a", Msg: "y"}, {Rule: "a", Msg: "x", Pos: at("f", 1, 1)}, {Rule: "a", Msg: "x", Severity: Error}}
+	want := List{l[1], l[2], l[3]}
+	if d := cmp.Diff(want, l.Without(List{{Rule: "a", Msg: "x", Hint: "h"}, {Rule: "c"}})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // A plan file carries findings, so their JSON must read back.
 func TestJSON(t *testing.T) {
 	want := List{{Rule: "r", Severity: Warning, Pos: at("f", 3, 4), At: "x", Msg: "m", Hint: "h", Related: []Related{{at("g", 1, 1), "there"}}, Ack: "a"}}

@@ -480,36 +480,5 @@ func Mix(old, want *Net, done func(device string) bool) *Net {
 	return m
 }
 
-// CompareNames orders names naturally: runs of digits compare as numbers, so "leaf2" is before "leaf10".
-func CompareNames(a, b string) int {
-	for a != "" && b != "" {
-		na, nb := digits(a), digits(b)
-		if na > 0 && nb > 0 {
-			x, y := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
-			if len(x) != len(y) {
-				return len(x) - len(y)
-			}
-			if c := strings.Compare(x, y); c != 0 {
-				return c
-			}
-			if na != nb {
-				return na - nb
-			}
-			a, b = a[na:], b[nb:]
-			continue
-		}
-		if a[0] != b[0] {
-			return int(a[0]) - int(b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return len(a) - len(b)
-}
-
-func digits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
-}
+// CompareNames orders names naturally, as the model does: "leaf2" is before "leaf10".
+func CompareNames(a, b string) int { return model.CompareNames(a, b) }
