@@ -253,8 +253,13 @@ func (f *files) held(name string) ([]byte, error) {
 	return b, err
 }
 
+// write puts a file there whole: who waits for it may read it as soon as it is there.
 func (f *files) write(name, text string) error {
-	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+	path := filepath.Join(f.dir, name)
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
