@@ -28,7 +28,7 @@ drift looks at what the model owns and how apply would repair it; check looks at
 the one to ask while everything is only observed.
 
 Exit 0 when all devices that were compared agree, 2 when one differs or the rules find an error in the live fabric, 1
-when one could not be read (that counts more; the others are compared all the same). What a device says nothing about
+when one could not be read, or not in the time of --timeout (that counts more; the others are compared all the same). What a device says nothing about
 is "not known" and fails nothing, and neither does what is in maintenance; planned and absent devices are not contacted.`,
 		Example:           "  fabricctl check -f fabric.yaml -f inventory.yaml\n  fabricctl check -f pod1/ leaf1 leaf2 -o json",
 		ValidArgsFunction: a.completeDevices,

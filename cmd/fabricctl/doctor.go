@@ -49,7 +49,8 @@ about itself, its LLDP neighbours and this diagnosis, with passwords, keys, hash
 MANIFEST.json in it says where something was taken out. Look through it before you send it. With --anonymise, names,
 addresses, serial numbers and descriptions are replaced too, the same one by the same everywhere.
 
-Exit 0 when nothing failed (warnings are for what apply would refuse or ask for), 1 when something did.`,
+Exit 0 when nothing failed (warnings are for what apply would refuse or ask for), 1 when something did, also when a device
+was not looked at in the time of --timeout: the others are shown, and captured, all the same.`,
 		Example: "  fabricctl doctor eos:10.0.0.12 --username admin --password env:PW --known-hosts file:known_hosts\n" +
 			"  fabricctl doctor -f fabric.yaml -f inventory.yaml leaf1\n  fabricctl doctor --read-only -f inventory.yaml leaf1 leaf2 -o json\n" +
 			"  fabricctl doctor -f inventory.yaml leaf1 --capture leaf1.tar.gz --anonymise",
@@ -105,7 +106,7 @@ func (a *app) runDoctor(ctx context.Context, o doctorFlags, args []string) error
 		})
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return interrupted(ctx, fmt.Errorf("doctor: %w", context.Cause(ctx)))
 	}
 	if json {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -272,4 +273,33 @@ func gunzip(t *testing.T, s string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestStuckDevice: when --timeout is over, what is there is printed, by doctor and by check, and the exit code is 1.
+func TestStuckDevice(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes calls, and nobody answers them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b := &bench{dir: t.TempDir()}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	b.write(t, "known", "")
+	login := []string{"--timeout", "200ms", "--username", "lab", "--password", "env:FABRICCTL_TEST_STUCK", "--known-hosts", "file:" + filepath.Join(b.dir, "known")}
+	t.Setenv("FABRICCTL_TEST_STUCK", "x")
+	capture := filepath.Join(b.dir, "capture.tar.gz")
+	for _, more := range [][]string{{"--capture", capture}, {"-o", "json"}} {
+		r := b.must(t, exitError, slices.Concat([]string{"doctor", "eos:127.0.0.1:" + port}, login, more)...)
+		if !strings.Contains(r.out, "--timeout 200ms is over") {
+			t.Error(r)
+		}
+	}
+	if _, err := os.Stat(capture); err != nil {
+		t.Error(err)
+	}
+	b.write(t, "stuck.yaml", trio+"---\napiVersion: fabricctl/v1\nkind: Inventory\ndefaults: {ssh: {port: "+port+"}}\ndevices:\n  leaf1: {address: 127.0.0.1}\n")
+	r := b.must(t, exitError, append([]string{"check", "-f", filepath.Join(b.dir, "stuck.yaml"), "leaf1"}, login...)...)
+	if !strings.Contains(r.out, "1 device could not be read") || !strings.Contains(r.out, "--timeout 200ms is over") {
+		t.Error(r)
+	}
 }

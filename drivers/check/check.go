@@ -5,8 +5,10 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -104,8 +106,9 @@ func (d *Device) Fails() bool {
 }
 
 // Live reads the devices of net and compares everything that the model says about them, owned or not. A device that
-// cannot be read is part of the report; the error is only that ctx ended. The rules judge the fabric as it is live;
-// what they say of the model f too is left out, and acknowledgements count.
+// cannot be read is part of the report, also when the deadline of ctx came first; the error is only that ctx was
+// cancelled. The rules judge the fabric as it is live; what they say of the model f too is left out, and
+// acknowledgements count.
 func Live(ctx context.Context, net *intent.Net, f *model.Fabric, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Fabric: net.Fabric, Devices: make([]Device, len(net.Devices))}
 	live := &intent.Net{Fabric: net.Fabric, Devices: make([]intent.Device, len(net.Devices))}
@@ -119,7 +122,7 @@ func Live(ctx context.Context, net *intent.Net, f *model.Fabric, o Options) (*Re
 		})
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("check: %w", context.Cause(ctx))
 	}
 	r.Findings = liveFindings(net, live, f)
@@ -133,9 +136,16 @@ func look(ctx context.Context, want intent.Device, o Options) (d Device, live in
 	if d.Skipped = want.State == intent.Planned || want.State == intent.Absent; d.Skipped {
 		return d, live
 	}
+	if ctx.Err() != nil {
+		d.Error = fmt.Sprintf("%s: not begun: %v", want.Name, context.Cause(ctx))
+		return d, live
+	}
 	lifted, bound, err := lift(ctx, want, o, &d)
 	if err != nil {
 		d.Error = err.Error()
+		if why := context.Cause(ctx); why != nil && !strings.Contains(d.Error, why.Error()) {
+			d.Error += fmt.Sprintf(" (%v)", why)
+		}
 		return d, live
 	}
 	d.compare(&bound, lifted)

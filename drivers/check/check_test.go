@@ -3,9 +3,13 @@ package check_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -271,4 +275,49 @@ func TestDeterministic(t *testing.T) {
 			t.Fatal(d)
 		}
 	}
+}
+
+// A device that never answers costs its own row when the time is over, and nobody else's; who interrupts gets nothing.
+func TestStuck(t *testing.T) {
+	f, n := example(t)
+	boxes := perfect(n)
+	stuck := n.Devices[0].Name
+	o := check.Options{Parallel: 1, Open: func(ctx context.Context, name string) (*drivers.View, error) {
+		if name == stuck {
+			<-ctx.Done()
+			return nil, fmt.Errorf("%s: open: %w", name, ctx.Err())
+		}
+		return drivers.ViewOf(name, boxes[name]), nil
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		for _, first := range []bool{false, true} { // the others are read before it, or not begun
+			net := &intent.Net{Fabric: n.Fabric, Devices: slices.Clone(n.Devices)}
+			if !first {
+				slices.Reverse(net.Devices)
+			}
+			ctx, cancel := context.WithTimeoutCause(context.Background(), time.Minute, errors.New("--timeout 1m0s is over"))
+			r, err := check.Live(ctx, net, f, o)
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := device(t, r, stuck); d.Error != stuck+": open: context deadline exceeded (--timeout 1m0s is over)" {
+				t.Errorf("the stuck device: %q", d.Error)
+			}
+			other := device(t, r, n.Devices[1].Name)
+			switch {
+			case !r.Unread() || r.Differs():
+				t.Error("what is not read fails the report, and nothing else does")
+			case first && other.Error != other.Name+": not begun: --timeout 1m0s is over":
+				t.Errorf("a device behind it: %q", other.Error)
+			case !first && (other.Error != "" || len(other.Areas) == 0):
+				t.Errorf("a device before it: %+v", other)
+			}
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Second, cancel)
+		if r, err := check.Live(ctx, n, f, o); r != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted: %+v, %v", r, err)
+		}
+	})
 }

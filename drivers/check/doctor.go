@@ -127,25 +127,39 @@ type Surroundings struct {
 
 // Doctor looks at a device, step by step, and says at each what was seen and what to do about it. It ends at the first
 // step without which the next ones make no sense. The view is left open, for who wants to go on looking, and nil when
-// the device could not be read.
+// the device could not be read. When ctx ends on the way, the diagnosis says so and holds what was seen until then.
 func Doctor(ctx context.Context, s Subject, o Surroundings) (*Diagnosis, *drivers.View) {
 	d := &Diagnosis{Name: s.Name, OS: s.OS, Platform: s.Platform, Address: hostPort(s.Host, s.Port)}
-	v := d.reach(ctx, &s, &o)
-	if v == nil {
+	const next = "look at it alone, or give more time"
+	if ctx.Err() != nil {
+		d.add(Reach, "device", Failed, fmt.Sprintf("not looked at: %v", context.Cause(ctx)), next)
 		return d, nil
 	}
-	d.way(&s)
-	live, ok := d.read(ctx, &s, v)
+	v := d.look(ctx, &s, &o)
+	if ctx.Err() != nil && d.Failed() {
+		d.add(Others, "time", Failed, fmt.Sprintf("cut short: %v; what failed before this may have failed for that reason alone", context.Cause(ctx)), next)
+	}
+	return d, v
+}
+
+// look goes through the steps of a diagnosis.
+func (d *Diagnosis) look(ctx context.Context, s *Subject, o *Surroundings) *drivers.View {
+	v := d.reach(ctx, s, o)
+	if v == nil {
+		return nil
+	}
+	d.way(s)
+	live, ok := d.read(ctx, s, v)
 	if !ok {
 		_ = v.Close()
-		return d, nil
+		return nil
 	}
-	d.identify(&s)
+	d.identify(s)
 	d.abilities()
 	d.privileges(ctx, v, o.NoTrials)
-	d.ownership(&s, live)
+	d.ownership(s, live)
 	d.others(ctx, v)
-	return d, v
+	return v
 }
 
 // way says that our own connection takes ports that the model configures.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -250,4 +251,24 @@ func TestDoctorCompanions(t *testing.T) {
 	if text := lines(d); strings.Contains(text, " saved:") || d.Failed() {
 		t.Error(text)
 	}
+}
+
+// A device that never answers has a diagnosis when the time is over: what was seen of it, and that this is not all.
+func TestDoctorCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Second, errors.New("--timeout 5s is over"))
+		defer cancel()
+		s := subject(box{})
+		s.Open = func(ctx context.Context) (*drivers.View, error) { <-ctx.Done(); return nil, context.Cause(ctx) }
+		d, v := check.Doctor(ctx, s, surroundings())
+		if v != nil || !d.Failed() {
+			t.Errorf("%v\n%s", v, lines(d))
+		}
+		wants(t, d, `reach ok connection`, `others failed time: cut short: --timeout 5s is over; .* -> look at it alone, or give more time`)
+		d, v = check.Doctor(ctx, s, surroundings())
+		if v != nil || !d.Failed() || len(d.Items) != 1 {
+			t.Errorf("%v\n%s", v, lines(d))
+		}
+		wants(t, d, `reach failed device: not looked at: --timeout 5s is over -> look at it alone`)
+	})
 }
