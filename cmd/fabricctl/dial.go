@@ -79,6 +79,7 @@ func (d *dialler) gnmiConfig(ctx context.Context, e *model.Endpoint) (gnmi.Confi
 	c := gnmi.Config{
 		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Plaintext: e.GNMI.Plaintext.V,
 		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Single: &d.app.single, Log: d.app.log,
+		ReadOnly: d.app.readOnly,
 	}
 	user, err := d.text(ctx, e.GNMI.Username)
 	if err != nil {

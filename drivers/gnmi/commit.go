@@ -23,6 +23,9 @@ func (d *Device) Commit(ctx context.Context, _ drivers.TxID, cs []render.Change,
 	if err := d.open("set"); err != nil {
 		return err
 	}
+	if d.config.ReadOnly {
+		return fmt.Errorf("%s: gnmi set: %w", name, drivers.ErrReadOnly)
+	}
 	if within > 0 {
 		return fmt.Errorf("%s: gnmi set: %w", name, drivers.ErrNoConfirm)
 	}

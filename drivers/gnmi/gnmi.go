@@ -58,6 +58,7 @@ type Config struct {
 	TLS       TLS
 	Plaintext bool         // no TLS at all, password in the clear; warned about
 	Via       []ssh.Config // jump hosts, the first one reached directly
+	ReadOnly  bool         // makes every write impossible, also the Set of Try
 	Single    *Single      // switches known to have one ASIC; nil = ask on every connection
 	Log       *slog.Logger // nil = silent
 }

@@ -25,7 +25,7 @@ const nowhere = "fabricctl-doctor"
 // namespace that does not exist. The answer tells a server that was started without writing, or an account that it
 // does not let in, from one that looked for the namespace. A role is not asked for its say: sonic-gnmi judges it after
 // the database is found, so a Set that reaches the judgement would be carried out. What CONFIG_DB says of the role of
-// a client certificate is read instead.
+// a client certificate is read instead. With Config.ReadOnly the Set is not sent.
 func (d *Device) Try(ctx context.Context) ([]drivers.Trial, error) {
 	read := drivers.Trial{Operation: "read CONFIG_DB", For: "plan", Verdict: drivers.Allowed, How: "a Get of the whole database"}
 	live, err := d.Read(ctx)
@@ -35,6 +35,10 @@ func (d *Device) Try(ctx context.Context) ([]drivers.Trial, error) {
 	set := drivers.Trial{
 		Operation: "reach the server's Set", For: "apply", Verdict: drivers.Allowed,
 		How: "sent a Set that deletes a row which does not exist in a namespace that does not exist: it is refused before any configuration is looked at",
+	}
+	if d.config.ReadOnly {
+		set.Verdict, set.How = drivers.NotTried, "it was not to be written to, and only a Set shows it"
+		return []drivers.Trial{read, set, d.role(live)}, nil
 	}
 	p := path("FABRICCTL_DOCTOR", "nothing")
 	p.Elem[1].Name = nowhere
