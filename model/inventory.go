@@ -51,3 +51,19 @@ func (f *Fabric) DefaultEndpoint(name, address string) *Endpoint {
 	e.Address = Value[string]{V: address, Set: true}
 	return e
 }
+
+// InventoryKeys are the paths of what the Inventory documents give, as deep as a field of a device: ["groups"],
+// ["devices", "leaf1", "address"]. They are in the order of the documents.
+func (f *Fabric) InventoryKeys() [][]string {
+	var paths [][]string
+	f.docs.inventory.each(func(key string, n *node) {
+		if key != "devices" {
+			paths = append(paths, []string{key})
+			return
+		}
+		n.each(func(device string, n *node) {
+			n.each(func(field string, _ *node) { paths = append(paths, []string{key, device, field}) })
+		})
+	})
+	return paths
+}

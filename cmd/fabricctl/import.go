@@ -44,7 +44,7 @@ is written to any device.
 LLDP tells who is connected to whom: switches that hear hosts become leaves, those above them spines; hosts that are
 heard and not read become planned ones. What most ports do is written for the fabric, what most of a role do for the
 role, and the rest as overrides of devices and ports. Everything is observed, so that a plan of the result changes
-nothing. What no override can say, what breaks a rule and what LLDP contradicts are findings; so is each area that
+nothing. --insecure is not written. What no override can say, what breaks a rule and what LLDP contradicts are findings; so is each area that
 could not be owned without changing something.
 
 Exit 0 when the model was written, 1 when a device could not be read or the model has errors, which a plan of it would
@@ -58,7 +58,7 @@ refuse.`,
 	f.StringVar(&o.out, "out", "", "directory for fabric.yaml and inventory.yaml")
 	f.StringVar(&o.name, "name", "", "name of the fabric (default: the last element of --out)")
 	f.StringArrayVar(&o.roles, "role", nil, "PATTERN=ROLE: the role of devices whose name matches, such as 'gpu*=host'; repeat, the first that matches counts")
-	f.BoolVar(&o.force, "force", false, "replace the two files where they exist")
+	f.BoolVar(&o.force, "force", false, "replace the two files where they exist, unless the inventory says what import does not write")
 	f.BoolVar(&o.partial, "partial", false, "write a model of the devices that could be read, if some could not")
 	return c
 }
@@ -127,6 +127,9 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	if err := cmp.Or(err, o.check()); err != nil {
 		return err
 	}
+	if err := o.keeps(nil); err != nil {
+		return err
+	}
 	ts, err := a.targets(o.login, nil)
 	if err != nil {
 		return err
@@ -156,7 +159,20 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 		printFindings(a.sys.err, res.Findings)
 		return fail(exitError, "mend it, name the others, or give --partial", "%s could not be read; nothing was written", count(n, "device"))
 	}
+	if o.login.insecure {
+		res.Findings.Add(diag.Finding{
+			Rule: "insecure", Severity: diag.Warning, Msg: "whoever answered was not verified; --insecure is for this call alone, and the inventory asks for verification",
+			Hint: "compare what answered with the consoles, then give ssh.known_hosts and gnmi.tls.ca in the inventory",
+		})
+	}
 	if err := res.infer(o, roles, read, ts.model.fabric.Catalog); err != nil {
+		return err
+	}
+	var names []string
+	for i := range read {
+		names = append(names, read[i].box.Device.Name)
+	}
+	if err := o.keeps(names); err != nil {
 		return err
 	}
 	if err := a.writeModel(o, &res, read); err != nil {

@@ -294,6 +294,117 @@ func TestImportSecrets(t *testing.T) {
 	}
 }
 
+// TestImportForce: what is replaced is replaced whole, and what import would not write again is not taken away.
+func TestImportForce(t *testing.T) {
+	b, switches := newOldBench(t, trio)
+	b.imported(t, exitOK, switches...)
+	out := filepath.Join(b.dir, "pod1")
+	at := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	fabric, inventory := at("fabric.yaml"), at("inventory.yaml")
+	again := func(code int, want string, args ...string) {
+		t.Helper()
+		before := [2]string{at("fabric.yaml"), at("inventory.yaml")}
+		b.layers = []string{"-f", filepath.Join(out, "inventory.yaml")}
+		r := b.must(t, code, append([]string{"import", "--force", "--out", out}, args...)...)
+		if !strings.Contains(r.err, want) {
+			t.Errorf("no %q in %s", want, r)
+		}
+		if code != exitOK && before != [2]string{at("fabric.yaml"), at("inventory.yaml")} {
+			t.Errorf("something was written: %s", r)
+		}
+	}
+	again(exitOK, "")
+	if d := cmp.Diff(fabric+inventory, at("fabric.yaml")+at("inventory.yaml")); d != "" {
+		t.Errorf("the second time (-want +got):\n%s", d)
+	}
+	again(exitError, "has devices that were not read, and --force would take them away: "+switches[0], switches[1:]...)
+	more := "groups:\n  g: {roles: [leaf], ssh: {username: me}}\n"
+	b.write(t, "pod1/inventory.yaml", inventory+more)
+	again(exitError, "says what import does not write, and --force would take it away: groups")
+	b.write(t, "pod1/inventory.yaml", strings.Replace(inventory, "  leaf1:\n", "  leaf1:\n    ports: {Ethernet1-1: Ethernet1/1}\n", 1))
+	again(exitError, "take it away: ports of leaf1")
+	b.write(t, "pod1/inventory.yaml", "kind: [")
+	b.layers = []string{"-f", b.lab.Inventory}
+	if r := b.must(t, exitError, append([]string{"import", "--force", "--out", out}, switches...)...); !strings.Contains(r.err, "inventory.yaml cannot be read, so that nobody knows") {
+		t.Error(r)
+	}
+	b.write(t, "pod1/inventory.yaml", inventory)
+	b.write(t, "pod1/site.yaml", "apiVersion: fabricctl/v1\nkind: Inventory\n"+more)
+	again(exitOK, "")
+	b.layers = []string{"-f", out}
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+
+	if err := os.Rename(filepath.Join(out, "inventory.yaml"), filepath.Join(b.dir, "moved.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(out, "inventory.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.layers = []string{"-f", filepath.Join(b.dir, "moved.yaml")}
+	b.must(t, exitError, "import", "--force", "--out", out)
+	if at("fabric.yaml") != fabric {
+		t.Error("half of a pair was written")
+	}
+}
+
+// TestWriteAll: when one file cannot be written, the others are what they were, and nothing is left behind.
+func TestWriteAll(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "gone", "b")
+	if err := os.WriteFile(a, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeAll([]document{{a, "new"}, {b, "new"}}, true); err == nil {
+		t.Error("no error")
+	}
+	if err := writeAll([]document{{a, "new"}}, false); err == nil || !strings.Contains(err.Error(), "exists and stays as it is") {
+		t.Error(err)
+	}
+	text, _ := os.ReadFile(a)
+	entries, _ := os.ReadDir(dir)
+	if string(text) != "old" || len(entries) != 1 {
+		t.Errorf("%q, %v", text, entries)
+	}
+	if err := writeAll([]document{{a, "new"}}, true); err != nil {
+		t.Error(err)
+	}
+	if text, _ := os.ReadFile(a); string(text) != "new" {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestImportInsecure: what is not verified in this call is not left unverified for good, unless the inventory says so.
+func TestImportInsecure(t *testing.T) {
+	b, switches := newOldBench(t, trio)
+	b.layers = []string{"-f", b.lab.Inventory}
+	r := b.imported(t, exitOK, append(switches, "--insecure")...)
+	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "inventory.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "insecure") || !strings.Contains(r.out, "warning: insecure: whoever answered was not verified") {
+		t.Errorf("%s\n%s", text, r)
+	}
+	own, err := os.ReadFile(b.lab.Inventory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "own.yaml", strings.ReplaceAll(string(own), "file:", "file:"+filepath.Dir(b.lab.Inventory)+"/"))
+	b.write(t, "over.yaml", "apiVersion: fabricctl/v1\nkind: Inventory\ndefaults: {ssh: {insecure: true}}\n")
+	b.layers = []string{"-f", filepath.Join(b.dir, "own.yaml"), "-f", filepath.Join(b.dir, "over.yaml")}
+	out := filepath.Join(b.dir, "pod2")
+	b.must(t, exitOK, append([]string{"import", "--out", out, "--insecure"}, switches...)...)
+	if text, err = os.ReadFile(filepath.Join(out, "inventory.yaml")); err != nil || strings.Count(string(text), "insecure: true") != 1 {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // TestPlatformOf: what the inventory says counts, then the hardware name, then its family; else nobody knows it.
 func TestPlatformOf(t *testing.T) {
 	catalog, err := profiles.Default()

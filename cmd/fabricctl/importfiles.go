@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 // ifaceNameRE is what a model takes for a device's interface name.
 var ifaceNameRE = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_./:]{0,63}$`)
 
-// writeModel writes the two documents.
+// writeModel writes the two documents, both or none.
 func (a *app) writeModel(o importFlags, r *importJSON, read []seen) error {
 	fabric, inventory := o.files()
 	text, err := inventoryOf(read, o.out)
@@ -27,16 +28,80 @@ func (a *app) writeModel(o importFlags, r *importJSON, read []seen) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	for _, f := range []struct{ path, text string }{{fabric, r.model.Text}, {inventory, text}} {
-		if o.force {
-			if err := os.Remove(f.path); err != nil && !os.IsNotExist(err) {
-				return err
-			}
+	if err := writeAll([]document{{fabric, r.model.Text}, {inventory, text}}, o.force); err != nil {
+		return err
+	}
+	r.Files = []string{fabric, inventory}
+	return nil
+}
+
+// document is a file to write.
+type document struct{ path, text string }
+
+// writeAll writes files: every one is whole on the disk beside its place before the first takes it. With force they
+// replace what is there.
+func writeAll(ds []document, force bool) (err error) {
+	var ready []string
+	defer func() {
+		for _, f := range ready {
+			_ = os.Remove(f)
 		}
-		if err := writeNew(f.path, f.text); err != nil {
+	}()
+	for _, d := range ds {
+		if info, err := os.Lstat(d.path); err == nil && (!force || !info.Mode().IsRegular()) {
+			return fail(exitError, "move it away, or name another directory", "%s exists and stays as it is", d.path)
+		}
+		part := fmt.Sprintf("%s.%d.part", d.path, os.Getpid())
+		_ = os.Remove(part) // of a process with our number that died
+		f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
 			return err
 		}
-		r.Files = append(r.Files, f.path)
+		ready = append(ready, part)
+		_, err = f.WriteString(d.text)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	for i, d := range ds {
+		if err := os.Rename(ready[i], d.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keeps refuses to replace an inventory that says what import does not write: it would be lost. With names, also one
+// that holds devices which are not among these.
+func (o *importFlags) keeps(names []string) error {
+	_, path := o.files()
+	if _, err := os.Lstat(path); err != nil || !o.force {
+		return nil
+	}
+	f, l := model.LoadInventory(osFS{}, path)
+	paths := f.InventoryKeys()
+	if len(paths) == 0 && l.HasErrors() {
+		return fail(exitError, "mend it or move it away", "%s cannot be read, so that nobody knows what --force would replace: %s", path, l[0].Msg)
+	}
+	written := []string{"address", "platform", "hostname", "serial", "management", "management_port", "lab", "gnmi", "ssh"}
+	var lost, gone []string
+	for _, p := range paths {
+		switch {
+		case len(p) == 1 && p[0] != "apiVersion" && p[0] != "kind":
+			lost = append(lost, p[0])
+		case len(p) == 3 && !slices.Contains(written, p[2]):
+			lost = append(lost, p[2]+" of "+p[1])
+		case len(p) == 3 && names != nil && !slices.Contains(names, p[1]) && !slices.Contains(gone, p[1]):
+			gone = append(gone, p[1])
+		}
+	}
+	if len(lost) > 0 {
+		return fail(exitError, "move that to another file, such as "+filepath.Join(o.out, "site.yaml")+", which is laid over the inventory and which import leaves alone",
+			"%s says what import does not write, and --force would take it away: %s", path, counted(lost, "key", ""))
+	}
+	if len(gone) > 0 {
+		return fail(exitError, "import them too, or move their lines to another file, such as "+filepath.Join(o.out, "site.yaml"),
+			"%s has devices that were not read, and --force would take them away: %s; nothing was written", path, nameList(gone))
 	}
 	return nil
 }
@@ -139,8 +204,9 @@ func port64(fs []string, v model.Value[int]) []string {
 	return append(fs, fmt.Sprintf("port: %d", v.V))
 }
 
+// yes is a flag that is set. One that the command line gave is for that call alone.
 func yes(fs []string, key string, v model.Value[bool]) []string {
-	if !v.V {
+	if !v.V || fromFlag(v.From) {
 		return fs
 	}
 	return append(fs, key+": true")

@@ -81,14 +81,24 @@ func (o *loginFlags) over(e *model.Endpoint) *model.Endpoint {
 	set("--known-hosts", o.knownHosts, &c.SSH.KnownHosts)
 	if o.insecure {
 		yes := model.Value[bool]{V: true, Set: true, From: flagOrigin("--insecure")}
-		c.GNMI.Insecure, c.SSH.Insecure = yes, yes
+		for _, v := range []*model.Value[bool]{&c.GNMI.Insecure, &c.SSH.Insecure} {
+			if !v.V {
+				*v = yes
+			}
+		}
 	}
 	return &c
 }
 
+// commandLine begins the words for where the value of a flag comes from.
+const commandLine = "the command line's "
+
 func flagOrigin(flag string) *model.Origin {
-	return &model.Origin{Kind: model.FromDefault, Ref: "the command line's " + flag}
+	return &model.Origin{Kind: model.FromDefault, Ref: commandLine + flag}
 }
+
+// fromFlag reports whether a value was given on the command line.
+func fromFlag(o *model.Origin) bool { return o != nil && strings.HasPrefix(o.Ref, commandLine) }
 
 // targets finds the devices that args name: names of the layers given with -f, or OS:ADDRESS[:PORT]. Layers without a
 // Fabric document will do, and none at all where every device is given by its address. Findings of severity error
