@@ -122,6 +122,10 @@ func gpu(port, system string) infer.Neighbour {
 	return infer.Neighbour{Port: port, System: system, PeerPort: "02:00:00:00:00:01", PeerDescr: "rdma0"}
 }
 
+func nic(port, system, iface string) infer.Neighbour {
+	return infer.Neighbour{Port: port, System: system, PeerPort: iface}
+}
+
 // wired is a Net as text: roles, and links from either end.
 func wired(n *intent.Net) string {
 	var b strings.Builder
@@ -182,6 +186,31 @@ func TestWire(t *testing.T) {
 			[]infer.Box{spine1, leaf2, with(leaf1, leaf1.Heard[0], leaf1.Heard[1], sw("Ethernet16", "isp", "xe-0/0/1"))},
 			nil,
 			strings.Replace(whole, "Ethernet16=host", "Ethernet16=fabric", 1), "host-not-read; leaf1 border",
+		},
+		"a switch with a role that nobody read": {
+			[]infer.Box{leaf1, leaf2},
+			[]infer.Role{{"spine*", "spine"}, {"leaf*", "leaf"}},
+			strings.NewReplacer("=fabric>spine1:Ethernet0", "=fabric", "=fabric>spine1:Ethernet8", "=fabric", "spine1 spine: Ethernet0=fabric>leaf1:Ethernet8 Ethernet8=fabric>leaf2:Ethernet8\n", "").Replace(whole),
+			"switch-not-read; host-not-read; leaf1 border; leaf2 border",
+		},
+		"a switch with a role, by its MAC address": {
+			[]infer.Box{with(leaf1, leaf1.Heard[0], infer.Neighbour{Port: "Ethernet8", System: "spine1", PeerPort: "00:11:22:33:44:55"})},
+			[]infer.Role{{"spine1", "spine"}},
+			"gpu1 host: rdma0=nic>leaf1:Ethernet0\nleaf1 leaf: Ethernet0=host>gpu1:rdma0 Ethernet8=fabric Ethernet16=host\n",
+			"switch-not-read; host-not-read; leaf1 border",
+		},
+		"a host that forwards, as the command line says": {
+			[]infer.Box{with(leaf1, sw("Ethernet0", "gpu1", "rdma0"))},
+			[]infer.Role{{"gpu*", "host"}},
+			"gpu1 host: rdma0=nic>leaf1:Ethernet0\nleaf1 leaf: Ethernet0=host>gpu1:rdma0 Ethernet8=host Ethernet16=host\n",
+			"host-not-read",
+		},
+		"ports that a host calls alike, and as we would": {
+			[]infer.Box{with(leaf1, nic("Ethernet0", "gpu1", "nic-2"), nic("Ethernet8", "gpu1", "nic-2"), nic("Ethernet16", "gpu1", "nic-2"))},
+			nil,
+			"gpu1 host: nic-2=nic>leaf1:Ethernet0 nic-3=nic>leaf1:Ethernet8 nic-4=nic>leaf1:Ethernet16\n" +
+				"leaf1 leaf: Ethernet0=host>gpu1:nic-2 Ethernet8=host>gpu1:nic-3 Ethernet16=host>gpu1:nic-4\n",
+			"host-not-read",
 		},
 		"roles by name": {
 			[]infer.Box{leaf2, spine1, leaf1},

@@ -150,7 +150,7 @@ func (w *wirer) portRoles() {
 				p.Role = "peer-link"
 			case p.Peer != "":
 				p.Role = "fabric"
-			case stranger != "" && lossless && len(pol.Lossless()) == 0 && !pol.Watchdog.On:
+			case stranger != "" && !w.unread[stranger] && lossless && len(pol.Lossless()) == 0 && !pol.Watchdog.On:
 				p.Role = "border"
 				w.info(at.String(), "border", "", "it hears %s, which is not among the devices, and is not lossless: the model calls it a border", stranger)
 			case stranger != "":
@@ -174,6 +174,16 @@ func (w *wirer) portRoles() {
 
 // silent says which devices were of no help.
 func (w *wirer) silent() {
+	var unread []string
+	for _, name := range sortedKeys(w.unread) {
+		if w.unread[name] {
+			unread = append(unread, name)
+		}
+	}
+	if len(unread) > 0 {
+		w.warn("", "switch-not-read", "add their addresses to the inventory, and import them too",
+			"%s a role with --role, heard over LLDP and not read; links there are left out: %s", count(len(unread), "switch is given", "switches are given"), some(unread))
+	}
 	why := map[string][]string{}
 	for i := range w.boxes {
 		if b := &w.boxes[i]; b.NoLLDP != "" {

@@ -45,6 +45,7 @@ type wirer struct {
 	says    map[end]end       // what each end hears
 	deaf    map[string]bool   // devices that could not be asked
 	outside map[end]string    // ends that hear somebody who is neither a box nor a host
+	unread  map[string]bool   // of those, the ones to which the command line gives a role: they belong to the fabric
 	found   diag.List
 }
 
@@ -62,7 +63,7 @@ type stray struct {
 func Wire(boxes []Box, roles []Role) (*intent.Net, diag.List) {
 	w := &wirer{
 		boxes: boxes, roles: roles, byName: map[string]int{}, hosts: map[string]*stray{}, says: map[end]end{},
-		deaf: map[string]bool{}, outside: map[end]string{},
+		deaf: map[string]bool{}, outside: map[end]string{}, unread: map[string]bool{},
 	}
 	for i := range boxes {
 		d := boxes[i].Device
@@ -167,8 +168,9 @@ func (w *wirer) heard(here end, n Neighbour) {
 			w.warn(here.String(), "lldp", "compare the cable with what both devices show",
 				"it hears %s on port %q (%q), which %s does not have", n.called(), clip(n.PeerPort), clip(n.PeerDescr), w.devices[at].Name)
 		}
-	case role == "" && n.Forwards && !isMAC(n.PeerPort):
+	case isTier(role), role != host && n.Forwards && !isMAC(n.PeerPort): // a switch, whatever role it is to have
 		w.outside[here] = n.called()
+		w.unread[n.called()] = role != ""
 	default:
 		w.host(here, n)
 	}
@@ -204,8 +206,8 @@ func (w *wirer) host(here end, n Neighbour) {
 	if !isMAC(n.PeerPort) && n.PeerPort != "" {
 		port = n.PeerPort
 	}
-	if !isIface(port) || h.says[port] != (end{}) {
-		port = fmt.Sprintf("nic-%d", len(h.ports)+1)
+	for n := len(h.ports) + 1; !isIface(port) || h.says[port] != (end{}); n++ {
+		port = fmt.Sprintf("nic-%d", n)
 	}
 	h.ports = append(h.ports, port)
 	h.says[port] = here

@@ -19,6 +19,11 @@ const (
 	plain      = "switch" // where nothing tells what a switch is there for
 )
 
+// isTier reports whether a role is one of switches.
+func isTier(role string) bool {
+	return slices.Contains([]string{superSpine, spine, leaf, plain}, role)
+}
+
 var (
 	macRE   = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}$`)
 	ifaceRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,14}$`) // of a Linux host
