@@ -57,7 +57,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 		return err
 	}
 	fmt.Fprintf(a.sys.err, "reading %s\n", count(reading(net), "device"))
-	r, err := check.Live(ctx, net, ts.model.fabric, check.Options{Open: ts.openNamed, Parallel: a.parallel})
+	r, err := check.Live(ctx, net, ts.model.fabric, check.Options{Open: ts.openNamed, Held: a.heldOn(net.Fabric), Parallel: a.parallel})
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -173,6 +173,9 @@ func checkText(d *check.Device) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
 	if d.Error != "" {
 		line("%s%s", paint(red, "not read: "), oneLine(nameless(d.Error, d.Name)))
+	}
+	for _, h := range d.Held {
+		line("%s", oneLine(h))
 	}
 	if len(d.Missing) > 0 {
 		line("the device does not show %s, which the model has", portList(d.Missing))

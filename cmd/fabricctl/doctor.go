@@ -19,6 +19,8 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 type doctorFlags struct {
@@ -198,8 +200,22 @@ func (ts targets) subject(t target) check.Subject {
 	if t.Name == e.Device && ts.model.fabric.Endpoints[t.Name] != nil {
 		s.Expected = &drivers.Identity{Name: t.Name, Serial: e.Serial.V, Hostname: e.Hostname.V}
 	}
+	s.Held = ts.held(t)
 	ts.channel(t, e, &s)
 	return s
+}
+
+// held finds who holds a target: by the model where it is in one, by its address and serial number anyway.
+func (ts targets) held(t target) func(render.Facts) []string {
+	fabric, dev := "", t.Device
+	if ts.model.net != nil {
+		fabric = ts.model.net.Fabric
+	}
+	if dev == nil {
+		dev = &intent.Device{Name: t.Name, Serial: t.Endpoint.Serial.V, Address: t.Endpoint.HostPort(t.OS)}
+	}
+	on := ts.app.heldOn(fabric)
+	return func(f render.Facts) []string { return on(dev, f) }
 }
 
 // channel says how a target is reached and how it proves who it is.

@@ -13,7 +13,9 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 // longest is how long a hold may be asked for. What is to be left alone for longer belongs in the model.
@@ -288,6 +290,26 @@ func (a *app) runHoldRelease(ctx context.Context, ref string) error {
 	}
 	_, err = fmt.Fprintf(a.sys.out, "%s: released; it was held until %s by %s: %s\n", h.Ref(), h.Until.Format(time.RFC3339), h.Owner, h.Reason)
 	return err
+}
+
+// heldOn finds who holds a device of a fabric, for verbs that only look: a sentence for each hold, and one where nobody
+// knows what is held.
+func (a *app) heldOn(fabric string) func(*intent.Device, render.Facts) []string {
+	var on func(*intent.Device, render.Facts) []journal.Hold
+	dir, err := a.state()
+	if err == nil {
+		on, err = rollout.Held(dir, time.Now(), fabric)
+	}
+	return func(d *intent.Device, f render.Facts) []string {
+		if err != nil {
+			return []string{"what is held is not known: " + err.Error()}
+		}
+		var said []string
+		for _, h := range on(d, f) {
+			said = append(said, h.String())
+		}
+		return said
+	}
 }
 
 // heldLines say who holds what of a device, without its name in front, which stands above them.

@@ -48,6 +48,7 @@ type Device struct {
 	State       string       `json:"state"`
 	Skipped     bool         `json:"skipped,omitempty"` // planned or absent: not contacted
 	Error       string       `json:"error,omitempty"`   // it was not read, and why
+	Held        []string     `json:"held,omitempty"`    // who keeps fabricctl from writing to it or to ports of it, a sentence each
 	Areas       []Area       `json:"areas,omitempty"`   // those that the model speaks about
 	Differences []Difference `json:"differences,omitempty"`
 	Missing     []string     `json:"missing_ports,omitempty"` // interface names of the model that the device does not show
@@ -83,6 +84,7 @@ type Value struct {
 // Options are what Live needs besides the model.
 type Options struct {
 	Open     func(ctx context.Context, device string) (*drivers.View, error) // a new connection
+	Held     func(*intent.Device, render.Facts) []string                     // who holds it or a port of it; nil = nobody looks
 	Parallel int                                                             // devices at a time, at least 1
 }
 
@@ -169,6 +171,9 @@ func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted
 	}
 	if err := (drivers.Identity{Name: want.Name, Serial: want.Serial, Hostname: want.Hostname}).Is(f); err != nil {
 		return nil, want, err
+	}
+	if o.Held != nil {
+		d.Held = o.Held(&want, f)
 	}
 	c, err := dev.Read(ctx)
 	if err != nil {

@@ -84,10 +84,11 @@ type Subject struct {
 	Lab      bool               // emulated
 	Host     string             // name or address
 	Port     int
-	Via      string  // jump hosts on the way; "" = none
-	Trust    Trust   // how the device proves who it is
-	User     string  // who logs in, as far as it may be shown
-	Catalog  Catalog // hardware to name when Platform is ""
+	Via      string                      // jump hosts on the way; "" = none
+	Trust    Trust                       // how the device proves who it is
+	User     string                      // who logs in, as far as it may be shown
+	Catalog  Catalog                     // hardware to name when Platform is ""
+	Held     func(render.Facts) []string // who holds it or a port of it, a sentence each; nil = nobody looks
 	Open     func(context.Context) (*drivers.View, error)
 	Stage    func(error) Stage // how far Open came when it failed with this
 }
@@ -158,6 +159,7 @@ func (d *Diagnosis) look(ctx context.Context, s *Subject, o *Surroundings) *driv
 	d.abilities()
 	d.privileges(ctx, v, o.NoTrials)
 	d.ownership(s, live)
+	d.holds(s)
 	d.others(ctx, v)
 	return v
 }

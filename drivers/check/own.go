@@ -149,7 +149,11 @@ func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Confi
 	mine := live.Filter(own)
 	cs, _ := render.KeepUsed(dialect, live, render.Diff(dialect, f, mine, want.Filter(own)))
 	if modes[intent.Own] != 0 {
-		d.add(Ownership, "settings", OK, fmt.Sprintf("%d of %d on the device are the model's to write, and apply would make %s", len(mine), len(live), count(len(cs), "change")), "")
+		said := fmt.Sprintf("%d of %d on the device are the model's to write, and apply would make %s", len(mine), len(live), count(len(cs), "change"))
+		if len(s.held(f)) > 0 {
+			said += " if nothing of it were held"
+		}
+		d.add(Ownership, "settings", OK, said, "")
 	}
 	if theirs := foreign(dialect, live, own); len(theirs) > 0 {
 		d.add(Ownership, "foreign", OK, "somebody else's, which are never edited: "+few(theirs), "")
@@ -240,6 +244,21 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// held is who holds the device or a port of it.
+func (s *Subject) held(f render.Facts) []string {
+	if s.Held == nil {
+		return nil
+	}
+	return s.Held(f)
+}
+
+// holds says who keeps fabricctl from writing to the device.
+func (d *Diagnosis) holds(s *Subject) {
+	for _, h := range s.held(*d.Facts) {
+		d.add(Others, "hold", Warning, h, "plan and apply leave it out until then; fabricctl hold list shows all of them, hold release ends one")
+	}
 }
 
 // others says who else works on the device, and what a reboot would lose.

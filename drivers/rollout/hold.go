@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -31,13 +32,24 @@ type Left struct {
 // holdSet are holds that are in force. Those of other fabrics than the one at work name it.
 type holdSet []journal.Hold
 
-// holds are all that are in force in the state directory: models may share a device, or be renamed.
-func (e *Engine) holds(fabric string) (holdSet, error) {
-	all, err := journal.AllHolds(HoldsDir(e.StateDir))
+// Held finds the holds that are in force at the time now on a device of a fabric, or on ports of it: what a plan would
+// leave out. A device that no model names is found by its serial number and address.
+func Held(stateDir string, now time.Time, fabric string) (func(*intent.Device, render.Facts) []journal.Hold, error) {
+	hs, err := inForce(stateDir, now, fabric)
 	if err != nil {
 		return nil, err
 	}
-	now := e.Now()
+	return func(d *intent.Device, f render.Facts) []journal.Hold { return hs.of(d, f) }, nil
+}
+
+func (e *Engine) holds(fabric string) (holdSet, error) { return inForce(e.StateDir, e.Now(), fabric) }
+
+// inForce are all holds that are in force in the state directory: models may share a device, or be renamed.
+func inForce(stateDir string, now time.Time, fabric string) (holdSet, error) {
+	all, err := journal.AllHolds(HoldsDir(stateDir))
+	if err != nil {
+		return nil, err
+	}
 	var hs holdSet
 	for _, of := range all {
 		for _, h := range of.Holds {
