@@ -219,9 +219,9 @@ func TestImportGolden(t *testing.T) {
 		old.Put(db)
 	})
 	before := b.config(t)
-	r := b.imported(t, exitError, "spine1")
+	r := b.imported(t, exitOK, "spine1")
 	for _, want := range []string{
-		`error: watchdog-on: no PFC watchdog on spine1`, `error: cnp-class: class class-7 carries congestion notifications and has weight 14 instead of strict`,
+		`warning: watchdog-on: no PFC watchdog on spine1`, `warning: cnp-class: class class-7 carries congestion notifications and has weight 14 instead of strict`,
 		`warning: differs: priority 2 pfc is none on spine1 \(8 ports\), and the model says on, as 20 other ports have it`,
 		`(?m)^  mtu +nothing$`, `(?m)^  scheduler +nothing$`, `(?m)^  maps +spine1: \d+ settings `,
 	} {
@@ -229,13 +229,6 @@ func TestImportGolden(t *testing.T) {
 			t.Errorf("no %s in %s", want, r)
 		}
 	}
-	b.must(t, exitError, "plan") // until the model says what is wanted
-	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "fabric.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.write(t, "pod1/fabric.yaml", regexp.MustCompile(`(priority: 7\n)( +\S+:.*\n)?`).ReplaceAllString(string(text), "${1}    scheduling: strict\n")+
-		"pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 200ms, action: drop}\n")
 	b.must(t, exitOK, "plan", "--detailed-exitcode")
 	b.own(t, "{switches: {mtu: own}, hosts: observe}")
 	b.must(t, exitOK, "apply", "--yes", "--adopt")

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +50,7 @@ func (a *app) load(layers []string) (loaded, error) {
 		m.net = net
 		m.findings.Add(lint.Check(net, f)...)
 		m.findings.Add(renderFindings(net, m.findings)...)
+		m.findings = lint.Weigh(net, m.findings)
 	}
 	m.findings = f.Acknowledge(m.findings).Sort()
 	return m, nil
@@ -72,12 +71,12 @@ func besides(f *model.Fabric, found diag.List) diag.List {
 		unknown |= intent.AreaSet(intent.AreaWatchdog)
 	}
 	net.Forget(unknown)
-	l := slices.DeleteFunc(lint.Check(net, f), d.Touches)
+	l := slices.DeleteFunc(lint.Weigh(net, lint.Check(net, f)), d.Touches)
 	return slices.DeleteFunc(f.Acknowledge(l), func(x diag.Finding) bool { return x.Rule == "acknowledge" }) // unused is not certain
 }
 
 // renderFindings are what the targets cannot express, each once with the number of devices that say it. A value
-// that is said to be wrong already is not said to be wrong again.
+// that is said to be wrong already is not said to be wrong again. Nothing stops where nothing is owned: it is a warning.
 func renderFindings(net *intent.Net, said diag.List) diag.List {
 	wrong := map[diag.Pos]bool{}
 	for _, f := range said {
@@ -89,10 +88,17 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 	}
 	var l diag.List
 	first, more := map[same]int{}, map[int]int{}
-	for _, found := range inexpressible(net) {
+	for i := range net.Devices {
+		dev := net.Devices[i]
+		d := render.ByOS(dev.OS())
+		if d == nil || dev.State == intent.Absent {
+			continue
+		}
+		owns := slices.ContainsFunc(dev.Ports, func(p intent.Port) bool { return p.Manage.Owned() != 0 })
+		_, found := d.Render(dev, render.Facts{})
 		for _, f := range found {
-			if f.Rule == render.NeedsAdoption {
-				f.Severity = diag.Warning // the plan decides it
+			if f.Rule == render.NeedsAdoption || !owns {
+				f.Severity = min(f.Severity, diag.Warning) // the plan decides it, or there is none
 			}
 			k := same{f.Rule, f.Msg, f.Pos}
 			at, again := first[k]
@@ -110,26 +116,6 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 		l[at].Msg += fmt.Sprintf(" (and on %s more)", count(n, "device"))
 	}
 	return l
-}
-
-// inexpressible are the findings of rendering each device, on all processors.
-func inexpressible(net *intent.Net) []diag.List {
-	found := make([]diag.List, len(net.Devices))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i, dev := range net.Devices {
-		d := render.ByOS(dev.OS())
-		if d == nil || dev.State == intent.Absent {
-			continue
-		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			_, found[i] = d.Render(dev, render.Facts{})
-		})
-	}
-	wg.Wait()
-	return found
 }
 
 // mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.

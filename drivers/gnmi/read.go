@@ -1,7 +1,6 @@
 package gnmi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +15,8 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// look is one look at the whole CONFIG_DB. It is not changed.
+// look is one look at the whole CONFIG_DB.
 type look struct {
-	text     []byte // as the switch sent it
 	live     render.Config
 	warnings []string
 }
@@ -74,8 +72,7 @@ func (d *Device) Read(ctx context.Context) (render.Config, error) {
 	return now.live, nil
 }
 
-// read looks at the switch now, and forgets what Facts saw. A switch that sends the bytes it sent before holds what it
-// held, which need not be understood again.
+// read looks at the switch now, and forgets what was seen before.
 func (d *Device) read(ctx context.Context) (*look, error) {
 	const op = "get CONFIG_DB"
 	d.look = nil
@@ -91,18 +88,14 @@ func (d *Device) read(ctx context.Context) (*look, error) {
 		}
 		return nil, d.failed(ctx, op, err)
 	}
-	if d.last != nil && bytes.Equal(d.last.text, text) {
-		return d.last, nil
-	}
 	live, findings := dialect().Parse(text)
-	now := &look{text: text, live: live}
+	now := &look{live: live}
 	for _, f := range findings {
 		if f.Severity == diag.Error {
 			return nil, fmt.Errorf("%s: gnmi %s: %s", d.config.Name, op, f)
 		}
 		now.warnings = append(now.warnings, f.Msg)
 	}
-	d.last = now
 	return now, nil
 }
 

@@ -56,16 +56,19 @@ func AreaSet(as ...Area) Areas {
 	return s
 }
 
-// MarshalText writes the names of the areas, so that journals and plan files outlive a new area.
-func (s Areas) MarshalText() ([]byte, error) {
+// Names are the areas of s by their model names, in order.
+func (s Areas) Names() []string {
 	var names []string
 	for a := range NumAreas {
 		if s.Has(a) {
 			names = append(names, a.String())
 		}
 	}
-	return []byte(strings.Join(names, " ")), nil
+	return names
 }
+
+// MarshalText writes the names of the areas, so that journals and plan files outlive a new area.
+func (s Areas) MarshalText() ([]byte, error) { return []byte(strings.Join(s.Names(), " ")), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (s *Areas) UnmarshalText(b []byte) error {

@@ -11,6 +11,7 @@ var border = Rule{
 	ID:       "border",
 	Title:    "lossless ends at the border, on both sides of it",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaPFC, intent.AreaMaps),
 	Run:      runBorder,
 }
 

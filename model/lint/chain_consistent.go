@@ -12,6 +12,7 @@ var chainConsistent = Rule{
 	ID:       "chain-consistent",
 	Title:    "a lossless class is one thing from code point to pause",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaMaps, intent.AreaPFC),
 	Run:      runChainConsistent,
 }
 

@@ -13,6 +13,7 @@ var cnpClass = Rule{
 	ID:       "cnp-class",
 	Title:    "notifications overtake data: their class is strict and never paused",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaPFC, intent.AreaScheduler),
 	Run:      runCNPClass,
 }
 

@@ -14,6 +14,7 @@ var cnpDSCPNIC = Rule{
 	ID:       "cnp-dscp-nic",
 	Title:    "the code point of the NICs' notifications leads to their class on every switch",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaMaps),
 	Run:      runCNPDSCPNIC,
 }
 

@@ -14,6 +14,7 @@ var dscpTotal = Rule{
 	ID:       "dscp-total",
 	Title:    "all 64 code points are mapped, and on all devices alike",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaMaps),
 	Run:      runDSCPTotal,
 }
 

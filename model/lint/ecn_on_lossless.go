@@ -14,6 +14,7 @@ var ecnOnLossless = Rule{
 	ID:       "ecn-on-lossless",
 	Title:    "every lossless queue marks",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaPFC, intent.AreaECN),
 	Run:      runECNOnLossless,
 }
 

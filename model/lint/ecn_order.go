@@ -13,6 +13,7 @@ var ecnOrder = Rule{
 	ID:       "ecn-order",
 	Title:    "0 < kmin <= kmax and 0 < pmax <= 100%",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaECN),
 	Run:      runECNOrder,
 }
 

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"embed"
 	"slices"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -21,6 +22,7 @@ type Rule struct {
 	ID       string        // lower case, part of the output that users and pipelines rely on
 	Title    string        // one line, what has to hold
 	Severity diag.Severity // of a finding on active ports
+	Areas    intent.Areas  // what its errors are about; none for rules of the document alone, which no area softens
 	Run      func(*Pass)   // reports through the Pass
 }
 
@@ -46,6 +48,31 @@ func Check(n *intent.Net, f *model.Fabric) diag.List {
 		l.Add(p.found...)
 	}
 	return l.Sort()
+}
+
+// Weigh makes an error of a rule a warning as long as the model owns none of the rule's areas on any port of n. Nothing
+// is written from such an area, and the fabric may run like that already; from the first port that owns one of them on,
+// the error is one everywhere, since the agreement is the whole fabric's. Findings of other sources, and of rules about
+// the document alone, stay as they are.
+func Weigh(n *intent.Net, l diag.List) diag.List {
+	var owned intent.Areas
+	for i := range n.Devices {
+		for j := range n.Devices[i].Ports {
+			owned |= n.Devices[i].Ports[j].Manage.Owned()
+		}
+	}
+	about := map[string]intent.Areas{}
+	for _, r := range Rules() {
+		about[r.ID] = r.Areas
+	}
+	l = slices.Clone(l)
+	for i := range l {
+		if a := about[l[i].Rule]; l[i].Severity == diag.Error && a != 0 && a&owned == 0 {
+			l[i].Severity = diag.Warning
+			l[i].Msg += "; an error once " + strings.Join(a.Names(), " or ") + " is owned"
+		}
+	}
+	return l
 }
 
 //go:embed pages/*.md

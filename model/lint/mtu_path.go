@@ -12,6 +12,7 @@ var mtuPath = Rule{
 	ID:       "mtu-path",
 	Title:    "hosts have one MTU, switches have one, and a host's frame fits through every switch",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaMTU),
 	Run:      runMTUPath,
 }
 

@@ -12,6 +12,7 @@ var mtuRoCE = Rule{
 	ID:       "mtu-roce",
 	Title:    "the hosts' MTU carries the RDMA payload with its headers",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaMTU),
 	Run:      runMTURoCE,
 }
 

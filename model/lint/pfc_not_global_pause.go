@@ -11,6 +11,7 @@ var pfcNotGlobalPause = Rule{
 	ID:       "pfc-not-global-pause",
 	Title:    "802.3x link pause is off where PFC is on",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaPFC),
 	Run:      runPFCNotGlobalPause,
 }
 

@@ -13,6 +13,7 @@ var pfcPrioCount = Rule{
 	ID:       "pfc-prio-count",
 	Title:    "at most two lossless priorities",
 	Severity: diag.Warning,
+	Areas:    intent.AreaSet(intent.AreaPFC),
 	Run:      runPFCPrioCount,
 }
 

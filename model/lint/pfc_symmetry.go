@@ -13,6 +13,7 @@ var pfcSymmetry = Rule{
 	ID:       "pfc-symmetry",
 	Title:    "both ends of a link pause for the same priorities",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaPFC),
 	Run:      runPFCSymmetry,
 }
 

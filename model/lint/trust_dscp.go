@@ -12,6 +12,7 @@ var trustDSCP = Rule{
 	ID:       "trust-dscp",
 	Title:    "ports of the fabric classify by DSCP",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaMaps),
 	Run:      runTrustDSCP,
 }
 

@@ -11,6 +11,7 @@ var watchdogOn = Rule{
 	ID:       "watchdog-on",
 	Title:    "a PFC watchdog guards every port that can be paused",
 	Severity: diag.Error,
+	Areas:    intent.AreaSet(intent.AreaWatchdog, intent.AreaPFC),
 	Run:      runWatchdogOn,
 }
 
