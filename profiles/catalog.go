@@ -3,6 +3,7 @@ package profiles
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Catalog is all hardware that is known. It is not changed once made; With returns a larger one.
@@ -38,6 +39,31 @@ func (c *Catalog) NIC(name string) (NIC, bool) {
 func (c *Catalog) Entry(k Kind, name string) (Entry, bool) {
 	e, ok := c.entries[k][name]
 	return e, ok
+}
+
+// OfModel lists the platforms of an operating system that the hardware may be which a device says it is: those with that
+// name for their hardware; else, on EOS, the family that the model number begins with (DCS-7060X6-64PE is a 7060x6).
+// It is empty for hardware that is not known, and has more than one name where the hardware's does not tell.
+func (c *Catalog) OfModel(os, model string) []string {
+	var names []string
+	family, number := "", strings.TrimPrefix(strings.ToLower(model), "dcs-")
+	for _, name := range c.Names() {
+		short, ok := strings.CutPrefix(name, os+"/")
+		if !ok || model == "" {
+			continue
+		}
+		if c.platforms[name].Words["hwsku"] == model {
+			names = append(names, name)
+		}
+		rest, fits := strings.CutPrefix(number, short)
+		if os == "eos" && fits && (rest == "" || rest[0] == '-') && len(name) > len(family) {
+			family = name
+		}
+	}
+	if len(names) == 0 && family != "" {
+		names = []string{family}
+	}
+	return names
 }
 
 // Names is the sorted list of platform names.

@@ -196,7 +196,7 @@ func TestDoctorFirstContact(t *testing.T) {
 	}
 	for _, w := range []string{
 		`hostname "leaf1", serial number "LAB-LEAF1"`,
-		"next: give it a place in an inventory: leaf1: {address: 127.0.0.1, platform: eos/…, serial: LAB-LEAF1}",
+		`next: give it a place in an inventory: leaf1: {address: "127.0.0.1", platform: eos/…, serial: LAB-LEAF1}`,
 		"no Fabric was given: nothing is owned",
 		"next: fabricctl import makes a model of what is there",
 	} {

@@ -255,7 +255,13 @@ func (s *seen) device(catalog *profiles.Catalog) {
 	}
 	d := &s.box.Device
 	d.Name, d.Hostname, d.Host = s.target.Name, s.facts.Hostname, s.target.OS == "linux"
-	d.Platform = platformOf(s.target, s.facts, catalog)
+	var may []string
+	if d.Platform, may = platformOf(s.target, s.facts, catalog); may != nil {
+		s.found.Add(diag.Finding{
+			Rule: "platform", Severity: diag.Warning, At: d.Name, Hint: "say under devices." + d.Name + ".platform in the inventory which it is",
+			Msg: fmt.Sprintf("%s is the hardware of %s; the model takes it for the first", s.facts.Model, strings.Join(may, ", ")),
+		})
+	}
 	d.Profile, _ = catalog.Platform(d.Platform)
 	taken := map[string]bool{}
 	for _, iface := range slices.SortedFunc(maps.Keys(ports), intent.CompareNames) {
@@ -269,33 +275,23 @@ func (s *seen) device(catalog *profiles.Catalog) {
 	}
 }
 
-// platformOf is what the inventory says the device is; else the platform with the hardware name that it gives; else one
-// of that name, which no catalog has.
-func platformOf(t target, f render.Facts, catalog *profiles.Catalog) string {
+// platformOf is what the inventory says the device is; else the platform of the hardware that it says it is, the first
+// if several are possible; else one of that name, which no catalog has. may are the several.
+func platformOf(t target, f render.Facts, catalog *profiles.Catalog) (name string, may []string) {
 	if t.Platform != "" {
-		return t.Platform
+		return t.Platform, nil
 	}
 	if t.OS == "linux" {
-		return "linux/generic"
+		return "linux/generic", nil
 	}
-	for _, name := range catalog.Names() {
-		if p, _ := catalog.Platform(name); p.OS() == t.OS && f.Model != "" && p.Words["hwsku"] == f.Model {
-			return name
-		}
+	switch names := catalog.OfModel(t.OS, f.Model); len(names) {
+	case 0:
+		return t.OS + "/" + strings.ToLower(cmp.Or(infer.Name(f.Model), "unknown")), nil
+	case 1:
+		return names[0], nil
+	default:
+		return names[0], names
 	}
-	best := "" // a model number goes on where the platform's name ends: DCS-7060X6-64PE is a 7060x6
-	number := strings.TrimPrefix(strings.ToLower(f.Model), "dcs-")
-	for _, name := range catalog.Names() {
-		family, ok := strings.CutPrefix(name, t.OS+"/")
-		rest, fits := strings.CutPrefix(number, family)
-		if ok && t.OS == "eos" && fits && (rest == "" || rest[0] == '-') && len(name) > len(best) {
-			best = name
-		}
-	}
-	if best != "" {
-		return best
-	}
-	return t.OS + "/" + strings.ToLower(cmp.Or(infer.Name(f.Model), "unknown"))
 }
 
 // names gives devices that were named by their address the names that they have themselves, where these differ.

@@ -413,8 +413,16 @@ func TestPlatformOf(t *testing.T) {
 		{"eos", "", "", "eos/unknown"},
 		{"linux", "", "mlx5_core", "linux/generic"},
 	} {
-		if got := platformOf(target{OS: tt.os, Platform: tt.said}, render.Facts{Model: tt.model}, catalog); got != tt.want {
+		if got, may := platformOf(target{OS: tt.os, Platform: tt.said}, render.Facts{Model: tt.model}, catalog); got != tt.want || may != nil {
 			t.Errorf("%s %q %q: %s, want %s", tt.os, tt.said, tt.model, got, tt.want)
 		}
+	}
+	e, _ := catalog.Entry(profiles.KindPlatform, "sonic/sn5600")
+	e.Name = "sonic/again"
+	b := seen{target: target{Name: "leaf1", OS: "sonic"}, facts: render.Facts{Model: "ACS-SN5600"}}
+	b.device(catalog.With(e))
+	if got := fmt.Sprint(b.found); b.box.Device.Platform != "sonic/again" ||
+		!strings.Contains(got, "ACS-SN5600 is the hardware of sonic/again, sonic/sn5600; the model takes it for the first") {
+		t.Error(b.box.Device.Platform, got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
-	"github.com/fabricctl/fabricctl/model/infer"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
@@ -119,7 +118,7 @@ func inventoryOf(read []seen, dir string) (string, error) {
 		s := &read[i]
 		e := s.target.Endpoint
 		fmt.Fprintf(&b, "  %s:\n    address: %s\n    platform: %s\n",
-			infer.Scalar(s.box.Device.Name), infer.Scalar(e.Address.V), infer.Scalar(s.box.Device.Platform))
+			model.Scalar(s.box.Device.Name), model.Scalar(e.Address.V), model.Scalar(s.box.Device.Platform))
 		for _, x := range []struct{ key, v string }{
 			{"hostname", cmp.Or(e.Hostname.V, s.facts.Hostname)},
 			{"serial", cmp.Or(e.Serial.V, s.facts.Serial)},
@@ -127,7 +126,7 @@ func inventoryOf(read []seen, dir string) (string, error) {
 			{"management_port", given(e.ManagementPort)},
 		} {
 			if x.v != "" {
-				fmt.Fprintf(&b, "    %s: %s\n", x.key, infer.Scalar(x.v))
+				fmt.Fprintf(&b, "    %s: %s\n", x.key, model.Scalar(x.v))
 			}
 		}
 		if e.Lab.V {
@@ -225,5 +224,5 @@ func (w *referenceWriter) text(fs []string, key string, v model.Value[string]) [
 		w.err = cmp.Or(w.err, err, err2, err3)
 		s = "file:" + rel
 	}
-	return append(fs, key+": "+infer.Scalar(s))
+	return append(fs, key+": "+model.Scalar(s))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
@@ -93,10 +94,9 @@ type Subject struct {
 	Stage    func(error) Stage // how far Open came when it failed with this
 }
 
-// Catalog lists platforms by name.
+// Catalog knows which platforms the hardware may be that a device says it is.
 type Catalog interface {
-	Names() []string
-	Platform(name string) (profiles.Platform, bool)
+	OfModel(os, model string) []string
 }
 
 // Trust is how a device proves who it is.
@@ -239,11 +239,15 @@ func (d *Diagnosis) identify(s *Subject) {
 	d.platform(s)
 }
 
-// entry is a line of an inventory.
+// entry is a line of an inventory, as YAML takes it, whatever the device says of itself.
 func entry(s *Subject, f *render.Facts) string {
-	e := fmt.Sprintf("%s: {address: %s, platform: %s", f.Hostname, s.Host, orElse(platformFor(s, f.Model), s.OS+"/…"))
+	platform := s.OS + "/…"
+	if names := platformsFor(s, f.Model); len(names) == 1 {
+		platform = names[0]
+	}
+	e := fmt.Sprintf("%s: {address: %s, platform: %s", model.Scalar(f.Hostname), model.Scalar(s.Host), platform)
 	if f.Serial != "" {
-		e += ", serial: " + f.Serial
+		e += ", serial: " + model.Scalar(f.Serial)
 	}
 	return e + "}"
 }
@@ -255,23 +259,12 @@ func orElse(a, b string) string {
 	return a
 }
 
-// platformFor is the platform of the catalog for a hardware name, "" when there is none, or more than one.
-func platformFor(s *Subject, model string) string {
-	if s.Catalog == nil || model == "" {
-		return ""
+// platformsFor are the platforms of the catalog that hardware of that name may be.
+func platformsFor(s *Subject, model string) []string {
+	if s.Catalog == nil {
+		return nil
 	}
-	found := ""
-	for _, n := range s.Catalog.Names() {
-		p, _ := s.Catalog.Platform(n)
-		if p.Words["hwsku"] != model || !strings.HasPrefix(n, s.OS+"/") {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = n
-	}
-	return found
+	return s.Catalog.OfModel(s.OS, model)
 }
 
 // platform compares the hardware with the platform that it is taken for.
@@ -285,8 +278,8 @@ func (d *Diagnosis) platform(s *Subject) {
 	switch {
 	case s.Platform == "":
 		next := "name its platform in the inventory; fabricctl knows none for this hardware, so a document of kind Profile may be needed"
-		if n := platformFor(s, model); n != "" {
-			next = "name its platform in the inventory: " + n
+		if names := platformsFor(s, model); len(names) > 0 {
+			next = "name its platform in the inventory: " + strings.Join(names, " or ")
 		}
 		d.add(Identity, "platform", Warning, hardware+"; nobody says which platform that is", next)
 		return
@@ -295,8 +288,8 @@ func (d *Diagnosis) platform(s *Subject) {
 		return
 	case p.Words["hwsku"] != "" && model != "" && p.Words["hwsku"] != model && !s.Lab:
 		next := "name the platform that it is in the topology and the inventory"
-		if n := platformFor(s, model); n != "" {
-			next += ": " + n
+		if names := platformsFor(s, model); len(names) > 0 {
+			next += ": " + strings.Join(names, " or ")
 		}
 		d.add(Identity, "platform", Warning, fmt.Sprintf("%s, and %s is %s", hardware, s.Platform, p.Words["hwsku"]), next)
 	default:

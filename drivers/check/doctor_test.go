@@ -166,6 +166,43 @@ func TestDoctorPlatform(t *testing.T) {
 	}
 }
 
+// What the device says of itself is text in the line of the inventory that is offered, and EOS hardware is known by its
+// family, as for import.
+func TestDoctorEntry(t *testing.T) {
+	cat, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := cat.With(alike(t, cat, "sonic/sn5600", "sonic/again"))
+	_, n := example(t)
+	for _, x := range []struct{ os, hostname, serial, model, want string }{
+		{"eos", "tor-7", "JPE1", "DCS-7060X6-64PE-F", `tor-7: {address: spine1.example.net, platform: eos/7060x6, serial: JPE1}`},
+		{"sonic", "x: {address: evil}, y", "1, lab: true", "ACS-SN5600", `"x: {address: evil}, y": {address: spine1.example.net, platform: sonic/…, serial: "1, lab: true"}`},
+		{"sonic", "no", "0123", "Box-9", `"no": {address: spine1.example.net, platform: sonic/…, serial: "0123"}`},
+	} {
+		b := perfect(n)["spine1"]
+		b.facts.Hostname, b.facts.Serial, b.facts.Model = x.hostname, x.serial, x.model
+		s := subject(patient{box: b})
+		s.OS, s.Platform, s.Expected, s.Catalog = x.os, "", nil, two
+		d, _ := check.Doctor(context.Background(), s, surroundings())
+		wants(t, d, `identity ok device: .* -> give it a place in an inventory: `+regexp.QuoteMeta(x.want)+"$")
+		if x.model == "ACS-SN5600" {
+			wants(t, d, `identity warning platform: .* -> name its platform in the inventory: sonic/again or sonic/sn5600$`)
+		}
+	}
+}
+
+// alike is a platform of another name with the hardware of one in the catalog.
+func alike(t *testing.T, cat *profiles.Catalog, of, name string) profiles.Entry {
+	t.Helper()
+	e, ok := cat.Entry(profiles.KindPlatform, of)
+	if !ok {
+		t.Fatal(of)
+	}
+	e.Name = name
+	return e
+}
+
 // What would be owned, what is somebody else's, what could be taken over, and where the names meet.
 func TestDoctorOwnership(t *testing.T) {
 	_, n := example(t)

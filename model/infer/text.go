@@ -3,7 +3,6 @@ package infer
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (d *draft) text(name string) (string, diag.List) {
 	d.undo = map[int]func(string){}
 	w.line(0, "# What the devices did when fabricctl import read them. Nothing here is owned: plan compares, and writes nothing.")
 	d.writeProfiles(w)
-	w.line(0, "apiVersion: %s\nkind: Fabric\nmetadata: {name: %s}", model.APIVersion, Scalar(name))
+	w.line(0, "apiVersion: %s\nkind: Fabric\nmetadata: {name: %s}", model.APIVersion, model.Scalar(name))
 	d.writeTopology(w)
 	d.writeMTU(w)
 	d.writeClasses(w)
@@ -72,7 +71,7 @@ func (d *draft) writeProfiles(w *writer) {
 	slices.Sort(unknown)
 	for _, p := range unknown {
 		w.line(0, "# fabricctl knows nothing of this hardware: fill in what the vendor says, or name a platform that it knows.")
-		w.line(0, "apiVersion: %s\nkind: Profile\nmetadata: {name: %s}", model.APIVersion, Scalar(p))
+		w.line(0, "apiVersion: %s\nkind: Profile\nmetadata: {name: %s}", model.APIVersion, model.Scalar(p))
 		w.line(0, "platform: {source: what the device calls itself, confidence: low}\n---")
 	}
 	if len(unknown) > 0 {
@@ -88,17 +87,17 @@ func (d *draft) writeTopology(w *writer) {
 	slices.SortStableFunc(byRole, func(a, b intent.Device) int { return roleOrder(a.Role, b.Role) })
 	for i := range byRole {
 		dev := &byRole[i]
-		w.line(2, "- name: %s", Scalar(dev.Name))
-		w.line(3, "role: %s", Scalar(dev.Role))
-		w.line(3, "platform: %s", Scalar(dev.Platform))
+		w.line(2, "- name: %s", model.Scalar(dev.Name))
+		w.line(3, "role: %s", model.Scalar(dev.Role))
+		w.line(3, "platform: %s", model.Scalar(dev.Platform))
 		if len(dev.Ports) == 0 {
 			continue
 		}
 		w.line(3, "ports:")
 		for _, p := range dev.Ports {
-			fields := "name: " + Scalar(p.Name)
+			fields := "name: " + model.Scalar(p.Name)
 			if p.Iface != "" {
-				fields += ", iface: " + Scalar(p.Iface)
+				fields += ", iface: " + model.Scalar(p.Iface)
 			}
 			fields += ", role: " + p.Role
 			if p.Speed > 0 {
@@ -125,20 +124,6 @@ func (d *draft) writeTopology(w *writer) {
 			w.line(3, "%s", l)
 		}
 	}
-}
-
-var plainRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
-
-// Scalar is s as YAML takes it for text, in block and in flow mappings, as a key and as a value.
-func Scalar(s string) string {
-	switch strings.ToLower(s) {
-	case "null", "true", "false", "yes", "no", "on", "off", "y", "n":
-		return `"` + s + `"`
-	}
-	if plainRE.MatchString(s) {
-		return s
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // Sizes that stand in the document where no device told its own. They are said to be guesses, and change nothing while
@@ -299,18 +284,18 @@ func (d *draft) writeOverrides(w *writer) {
 		indent := 1
 		switch prev := order[max(i-1, 0)]; {
 		case p.device == "":
-			w.line(1, "%s:", Scalar(p.role))
+			w.line(1, "%s:", model.Scalar(p.role))
 		case p.port == "":
 			if prev.device == "" {
 				w.line(2, "devices:")
 			}
-			w.line(3, "%s:", Scalar(p.device))
+			w.line(3, "%s:", model.Scalar(p.device))
 			indent = 3
 		default:
 			if prev.port == "" {
 				w.line(4, "ports:")
 			}
-			w.line(5, "%s:", Scalar(p.port))
+			w.line(5, "%s:", model.Scalar(p.port))
 			indent = 5
 		}
 		d.writeOverride(w, indent+1, p, planned[p.role+" "+p.device] && p.port == "")
