@@ -217,6 +217,16 @@ func (t *topology) ifaces() {
 			hint = "give topology.hosts.netdevs, or bind them in the inventory under devices.NAME.nics"
 		}
 		first, _, _ := strings.Cut(names[0], ":")
+		key := map[string]string{"host": "hosts", "storage": "storage"}[r]
+		if given := t.f.docs.fabric.get("topology", key, "netdevs"); key != "" && given != nil && len(given.list()) > 0 {
+			names := "one interface name"
+			if n := len(given.list()); n > 1 {
+				names = fmt.Sprintf("%d interface names", n)
+			}
+			t.found.Warningf("unbound-port", given.pos(), fmt.Sprintf("name every NIC in topology.%s.netdevs, or bind the rest in the inventory under devices.NAME.nics", key),
+				"%s for %d NICs of %s; nothing is rendered for ports without one: %s", names, len(t.devices[first].Ports), first, list)
+			continue
+		}
 		t.found.Infof("unbound-port", t.devices[first].From.At(), hint, "nothing is rendered for ports without an interface name: %s", list)
 	}
 }

@@ -174,6 +174,11 @@ func (t *topology) check(n *node, c *counts) bool {
 	if n.get("links", "spine_super") != nil && c.supers.count == 0 {
 		fail(n.get("links", "spine_super").pos(), "give topology.super_spines, or remove it", "there are no super-spines to link to")
 	}
+	if at := n.get("links", "leaf_spine"); at != nil && n.get("spines") == nil && c.supers.count == 0 {
+		fail(at.pos(), "give topology.spines, or remove it", "there are no spines to link to")
+	} else if at != nil && n.get("leaves") == nil {
+		fail(at.pos(), "give topology.leaves, or remove it", "there are no leaves to link to")
+	}
 	if n.get("links", "storage_leaf") != nil && n.get("storage") == nil {
 		fail(n.get("links", "storage_leaf").pos(), "give topology.storage, or remove it", "there are no storage hosts to link to")
 	}

@@ -90,7 +90,9 @@ func shorten(l diag.List) diag.List {
 
 // add merges the documents of one layer into the roots.
 func (d *roots) add(m *merger, of map[string][]*node) {
-	d.fabric = m.merge(fabricSchema(), d.fabric, m.all(fabricSchema(), of["Fabric"]), "")
+	fabric := m.all(fabricSchema(), of["Fabric"])
+	m.sameName(d.fabric, fabric)
+	d.fabric = m.merge(fabricSchema(), d.fabric, fabric, "")
 	inventories := of["Inventory"]
 	for i, n := range inventories {
 		if n.get("metadata") != nil { // a label for people; each document may have its own

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -220,6 +221,29 @@ func TestConflict(t *testing.T) {
 		if got := lines(l); (x.want == "") != (got == "") || !strings.Contains(got, x.want) {
 			t.Errorf("%s got %q, want %q", x.second, got, x.want)
 		}
+	}
+}
+
+// TestRenamed: devices hold the fabric's name in the names of their objects, so a later layer cannot change it.
+func TestRenamed(t *testing.T) {
+	const header = "apiVersion: fabricctl/v1\nkind: Fabric\n"
+	_, l := Load(files("a.yaml", base, "b.yaml", header+"metadata: {name: u}\n"), "a.yaml", "b.yaml")
+	want := `b.yaml:3:18: error: conflict: this layer names the fabric u, a.yaml:3:18 names it t
+    a.yaml:3:18: named here
+    hint: write name: t, or leave metadata out of this layer
+`
+	if d := cmp.Diff(want, lines(l)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	load(t, files("a.yaml", base, "b.yaml", header+"metadata: {name: t}\n", "c.yaml", header), "a.yaml", "b.yaml", "c.yaml")
+}
+
+// TestOwnedBuffers: owning what nothing is rendered for is said.
+func TestOwnedBuffers(t *testing.T) {
+	_, l := Load(files("m.yaml", with(t, "switches: own", "switches: {buffer: own}")), "m.yaml")
+	const want = "manage.switches.buffer is read and checked, but nothing is rendered from it yet"
+	if !slices.ContainsFunc(l, func(f diag.Finding) bool { return f.Rule == "not-rendered-yet" && f.Msg == want }) {
+		t.Errorf("%v has no %q", l, want)
 	}
 }
 

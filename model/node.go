@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -141,6 +142,21 @@ func (m *merger) merge(f *field, n, o *node, path string) *node {
 		return o // nothing is lost where both say the same
 	}
 	return over(n, o)
+}
+
+// sameName refuses a layer that gives the fabric another name than the layers before it. Objects on devices, leases and
+// holds carry the name, so a new one would leave all of them behind.
+func (m *merger) sameName(before, layer *node) {
+	old, now := before.get("metadata", "name"), layer.get("metadata", "name")
+	if old == nil || now == nil || same(old, now) {
+		return
+	}
+	now.bad = true
+	m.found.Add(diag.Finding{
+		Rule: "conflict", Severity: diag.Error, Pos: now.pos(), Hint: fmt.Sprintf("write name: %s, or leave metadata out of this layer", old.text),
+		Msg:     fmt.Sprintf("this layer names the fabric %s, %s names it %s", now.text, old.pos(), old.text),
+		Related: []diag.Related{{Pos: old.pos(), Msg: "named here"}},
+	})
 }
 
 // all merges documents of one layer. Halves are merged with halves, so that many small documents take no longer than one

@@ -275,7 +275,11 @@ func (a *Ack) covers(f *diag.Finding) bool {
 func (f *Fabric) Acknowledge(l diag.List) diag.List {
 	out := slices.Clone(l)
 	open := map[string][]int{} // places in out of the warnings of a rule that nothing acknowledged yet
+	other := map[string]int{}  // a place in out of what a rule finds and no one acknowledges, errors before infos
 	for i := range out {
+		if at, ok := other[out[i].Rule]; out[i].Severity != diag.Warning && (!ok || out[at].Severity < out[i].Severity) {
+			other[out[i].Rule] = i
+		}
 		if out[i].Severity == diag.Warning && out[i].Ack == "" {
 			open[out[i].Rule] = append(open[out[i].Rule], i)
 		}
@@ -295,6 +299,14 @@ func (f *Fabric) Acknowledge(l diag.List) diag.List {
 			continue
 		}
 		if unused++; unused > most {
+			continue
+		}
+		if at, ok := other[a.Rule.V]; ok && len(open[a.Rule.V]) == 0 && a.covers(&out[at]) {
+			hint, what := "remove the acknowledgement", "is only info here and needs no acknowledgement"
+			if out[at].Severity == diag.Error {
+				hint, what = "correct what it reports, and remove the acknowledgement", "is an error here, and an error cannot be acknowledged"
+			}
+			out.Infof("acknowledge", a.Rule.Pos(), hint, "what the rule %s finds %s", a.Rule.V, what)
 			continue
 		}
 		where := ""

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -92,6 +93,32 @@ func TestAcknowledge(t *testing.T) {
 	}
 	if l[0].Ack != "" {
 		t.Error("the given list was changed")
+	}
+}
+
+// TestAcknowledgeInVain: an acknowledgement that does nothing says which of the reasons there is.
+func TestAcknowledgeInVain(t *testing.T) {
+	f := load(t, files("m.yaml", base+`acknowledge: [{rule: quiet, reason: r}, {rule: bad, reason: r}, {rule: gone, reason: r}, {rule: quiet, role: leaf, reason: r}]`+"\n"), "m.yaml")
+	var l diag.List
+	l.Infof("quiet", diag.Pos{}, "", "one")
+	l.Errorf("bad", diag.Pos{}, "", "two")
+	var b strings.Builder
+	for _, x := range f.Acknowledge(l) {
+		if x.Rule == "acknowledge" {
+			fmt.Fprintln(&b, x)
+		}
+	}
+	want := `m.yaml:23:22: info: acknowledge: what the rule quiet finds is only info here and needs no acknowledgement
+    hint: remove the acknowledgement
+m.yaml:23:48: info: acknowledge: what the rule bad finds is an error here, and an error cannot be acknowledged
+    hint: correct what it reports, and remove the acknowledgement
+m.yaml:23:72: info: acknowledge: no warning of the rule gone was found
+    hint: remove the acknowledgement, unless the finding comes and goes
+m.yaml:23:97: info: acknowledge: no warning of the rule quiet about the role leaf alone was found
+    hint: remove the acknowledgement, unless the finding comes and goes
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

@@ -6,16 +6,17 @@ type Rule struct{ ID, What string }
 // Rules lists them, sorted by id. The linter has rules of its own.
 func Rules() []Rule {
 	return []Rule{
-		{"acknowledge", "an acknowledgement matched no warning"},
+		{"acknowledge", "an acknowledgement matched no warning: nothing is found, only an info, or an error"},
 		{"bandwidth", "the shares of the classes do not fit together"},
 		{"cabling", "inventory and topology join a NIC to different ports"},
 		{"capacity", "a switch has more links than front ports"},
 		{"cnp-class", "there must be exactly one class with role: cnp"},
-		{"conflict", "two documents of one layer, or two groups of one device, set one place to different values"},
+		{"conflict", "two documents of one layer, or two groups of one device, set one place to different values, or a layer renames the fabric"},
 		{"document", "a document has no usable apiVersion or kind, or none is a Fabric"},
 		{"duplicate", "two things that must differ are the same"},
 		{"duplicate-key", "a mapping has a key twice"},
 		{"insecure", "a device's identity is not verified, and it is not marked as lab"},
+		{"islands", "no path of links joins some hosts to the others"},
 		{"limits", "the input is larger than any model that fabricctl handles"},
 		{"literal-secret", "a secret stands in the model itself"},
 		{"load", "a file or directory cannot be read"},
@@ -25,6 +26,7 @@ func Rules() []Rule {
 		{"nic", "a NIC's model is unknown"},
 		{"nic-limits", "the classes ask for more than a NIC is known to do"},
 		{"nic-roce", "a NIC that should carry RDMA speaks no RoCE v2"},
+		{"no-speed", "a link has no speed, so what depends on it is not judged"},
 		{"not-rendered-yet", "a value is read and checked, but nothing is rendered from it yet"},
 		{"patch", "an edit does not fit the model"},
 		{"platform", "a platform is unknown, of the wrong kind, or another one in the inventory than in the topology"},

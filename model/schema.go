@@ -257,7 +257,7 @@ func areaMeaning(area string) string {
 	case "ecn":
 		return "marking ramps, and which queues mark"
 	case "buffer":
-		return "xoff, xon and headroom; not rendered yet"
+		return "xoff, xon and headroom"
 	case "scheduler":
 		return "strict queues and the shares of the others"
 	case "watchdog":
@@ -271,7 +271,9 @@ func areaMeaning(area string) string {
 func manageSchema(key, doc string) field {
 	f := field{key: key, doc: doc + ": own, observe or ignore, for all areas or by area", scalar: modeScalar()}
 	for _, a := range AreaNames() {
-		f.kids = append(f.kids, leaf(a, modeScalar(), areaMeaning(a)))
+		kid := leaf(a, modeScalar(), areaMeaning(a))
+		kid.later = a == "buffer"
+		f.kids = append(f.kids, kid)
 	}
 	return f
 }

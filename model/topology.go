@@ -58,6 +58,10 @@ func (t *topology) expand(n *node) {
 	t.tiers()
 	t.groups()
 	t.capacity()
+	if !t.broken && len(t.found) == 0 {
+		t.islands()
+		t.speeds()
+	}
 }
 
 // device adds a device. What topology.devices says of one that is generated counts from the start, since interface

@@ -39,6 +39,7 @@ func (v *validator) all() {
 		names[i] = v.f.Devices[i].Name
 	}
 	v.inventory(names)
+	v.insecure()
 }
 
 // twice reports two places that must differ.
@@ -99,9 +100,37 @@ func (v *validator) code() {
 // bandwidth checks the shares.
 func (v *validator) bandwidth() {
 	v.sum(v.f.Classes, nil)
+	v.mixed()
 	for i := range v.f.Classes {
 		v.share(&v.f.Classes[i], &v.f.Classes[i])
 	}
+}
+
+// mixed reports a weight among shares. Switches hold both as one kind of number, so that a weight counts as percent.
+func (v *validator) mixed() {
+	var weight, share *Class
+	total := 0
+	for i := range v.f.Classes {
+		switch c := &v.f.Classes[i]; {
+		case c.Strict.V || c.NoSched.V || c.Weight.Set && c.Bandwidth.Set:
+		case c.Weight.Set:
+			weight = cmp.Or(weight, c)
+			total += c.Weight.V
+		case c.Bandwidth.Set:
+			share = cmp.Or(share, c)
+			total += int(c.Bandwidth.V / units.OnePercent)
+		}
+	}
+	if weight == nil || share == nil || total == 100 { // of 100, a weight is a percentage
+		return
+	}
+	v.found.Add(diag.Finding{
+		Rule: "bandwidth", Severity: diag.Warning, Pos: weight.Weight.Pos(),
+		Msg: fmt.Sprintf("class %s has weight %d, but class %s has bandwidth %s; a weight counts like a percentage, so that %s gets %d of %d parts",
+			weight.Name, weight.Weight.V, share.Name, share.Bandwidth.V, weight.Name, weight.Weight.V, total),
+		Hint:    fmt.Sprintf("give all classes weight, or all of them bandwidth (%d%% for class %s changes nothing)", weight.Weight.V, weight.Name),
+		Related: []diag.Related{{Pos: share.Bandwidth.Pos(), Msg: fmt.Sprintf("bandwidth of class %s", share.Name)}},
+	})
 }
 
 // share checks the share or weight that c, a class or an override of it, gives to class base.

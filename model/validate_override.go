@@ -143,7 +143,6 @@ func (v *validator) inventory(names []string) {
 	}
 	taken, nic := map[place]*Endpoint{}, map[string]Value[string]{}
 	serial, hostname := map[string]*Endpoint{}, map[string]*Endpoint{}
-	warned := map[*Origin]bool{}
 	for _, name := range names {
 		e := v.f.Endpoints[name]
 		if e.Address.Set {
@@ -170,16 +169,6 @@ func (v *validator) inventory(names []string) {
 				x.taken[k] = e
 			}
 		}
-		for _, x := range []struct {
-			what string
-			v    Value[bool]
-		}{{"gnmi.tls.insecure", e.GNMI.Insecure}, {"gnmi.plaintext", e.GNMI.Plaintext}, {"ssh.insecure", e.SSH.Insecure}} {
-			if x.v.V && !e.Lab.V && !warned[x.v.From] {
-				warned[x.v.From] = true
-				v.found.Warningf("insecure", x.v.Pos(), "give tls.ca or ssh.known_hosts instead, or mark the device lab: true",
-					"%s: the identity of %s is not verified", x.what, e.Device)
-			}
-		}
 		inventory := v.f.docs.inventory.get("devices", e.Device)
 		for _, n := range inventory.get("nics").list() {
 			ip := text(n.get("ip"))
@@ -193,5 +182,64 @@ func (v *validator) inventory(names []string) {
 			}
 			nic[address] = ip
 		}
+	}
+}
+
+// insecure reports what is written down so that anybody may answer as a device, once for each line that says so.
+func (v *validator) insecure() {
+	for _, x := range []struct {
+		key   string
+		given func(*Endpoint) Value[bool]
+		gnmi  bool
+	}{
+		{"gnmi.tls.insecure", func(e *Endpoint) Value[bool] { return e.GNMI.Insecure }, true},
+		{"gnmi.plaintext", func(e *Endpoint) Value[bool] { return e.GNMI.Plaintext }, true},
+		{"ssh.insecure", func(e *Endpoint) Value[bool] { return e.SSH.Insecure }, false},
+	} {
+		var lines []*Origin
+		using, all := map[*Origin][]string{}, map[*Origin][]string{}
+		for i := range v.f.Devices {
+			d := &v.f.Devices[i]
+			e := v.f.Endpoints[d.Name]
+			g := x.given(e)
+			if !g.V || e.Lab.V {
+				continue
+			}
+			if all[g.From] == nil {
+				lines = append(lines, g.From)
+			}
+			all[g.From] = append(all[g.From], d.Name)
+			sonic := strings.HasPrefix(d.Platform.V, "sonic/")
+			if sonic == x.gnmi || sonic && e.GNMI.Via.V != "" { // its jump hosts are entered over SSH
+				using[g.From] = append(using[g.From], d.Name)
+			}
+		}
+		for _, at := range lines {
+			names := using[at]
+			if len(names) == 0 {
+				names = all[at]
+			}
+			hint, msg := "give tls.ca instead", "anybody may answer as "
+			switch x.key {
+			case "gnmi.plaintext":
+				hint, msg = "give tls.ca in its place", "anybody on the way reads the password of, and may answer as, "
+			case "ssh.insecure":
+				hint = "give ssh.known_hosts instead"
+			}
+			v.found.Warningf("insecure", at.At(), hint+", or mark what is disposable as lab: true", "%s: %s%s", x.key, msg, few(names))
+		}
+	}
+}
+
+// few is the names when they are few, else the first ones and how many more there are.
+func few(names []string) string {
+	const most = 3
+	switch n := len(names); {
+	case n == 1:
+		return names[0]
+	case n <= most:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	default:
+		return fmt.Sprintf("%s and %d more", names[0], n-1)
 	}
 }
