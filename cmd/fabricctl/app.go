@@ -123,8 +123,8 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		SilenceUsage:               true,
 		Args:                       wantVerb,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.setup()
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return a.setup(c.Name())
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -157,7 +157,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 }
 
 // setup turns the global flags into what verbs use.
-func (a *app) setup() error {
+func (a *app) setup(verb string) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
 		return usage("--log-level %s: want debug, info, warn or error", a.logLevel)
@@ -177,6 +177,9 @@ func (a *app) setup() error {
 	for _, w := range []io.Writer{a.sys.out, a.sys.err} {
 		if s, ok := w.(*screen); ok {
 			s.color = a.colored(s)
+			if w == a.sys.err || a.output == "text" && !slices.Contains([]string{"render", "schema", "completion"}, verb) {
+				s.fit()
+			}
 		}
 	}
 	if a.parallel < 1 {

@@ -286,7 +286,7 @@ func printTable(w io.Writer, rows [][]string) {
 	for _, r := range rows {
 		for i, c := range r {
 			if i+1 < len(r) || len(r) == len(rows[0]) { // a row cut short ends in a remark, which is as long as it is
-				width[i] = max(width[i], shownWidth(c))
+				width[i] = max(width[i], shown([]byte(c)))
 			}
 		}
 	}
@@ -295,7 +295,7 @@ func printTable(w io.Writer, rows [][]string) {
 		for i, c := range r {
 			b.WriteString(c)
 			if i+1 < len(r) {
-				b.WriteString(strings.Repeat(" ", width[i]-shownWidth(c)+2))
+				b.WriteString(strings.Repeat(" ", width[i]-shown([]byte(c))+2))
 			}
 		}
 		fmt.Fprintln(w, b.String())

@@ -269,7 +269,7 @@ func printDoctor(w io.Writer, ds []*check.Diagnosis) error {
 		fmt.Fprintf(w, "%s (%s at %s)\n", paint(bold, d.Name), what, d.Address)
 		width := 0
 		for _, x := range d.Items {
-			width = max(width, shownWidth(x.Name))
+			width = max(width, shown([]byte(x.Name)))
 		}
 		var last check.Section
 		for _, x := range d.Items {

@@ -217,12 +217,12 @@ func mdCode(s string) string {
 // meaning becomes a character reference; a name after @ and a number after # are held apart, so that no user is called
 // and no issue is linked. Control characters are written as a terminal would show them.
 func mdText(s string) string {
-	s = string((&screen{}).safe([]byte(strings.Map(func(r rune) rune {
+	s = string((&screen{}).dyed(safe([]byte(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' || r == '\t' {
 			return ' '
 		}
 		return r
-	}, s))))
+	}, s)))))
 	var b strings.Builder
 	for i, r := range s {
 		switch {

@@ -13,9 +13,6 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// columns is how wide lines of prose become.
-const columns = 100
-
 // printPlan writes a plan for people: the devices, what changes on which ports, what that does to traffic, and a
 // summary. What is the same for several devices or ports is said once.
 func (a *app) printPlan(w io.Writer, p *rollout.Plan, details bool) error {
@@ -237,33 +234,9 @@ func printRisks(b *strings.Builder, rows []rollout.RiskRow) {
 	}
 }
 
-// hang writes text after head, and goes on below the text where the line would become too long. Words are not cut.
+// hang writes text after head; where the line becomes too long it goes on below the text. Words are not cut.
 func hang(b *strings.Builder, head, text string) {
-	width := shownWidth(head)
-	indent := min(width, columns/2)
-	b.WriteString(head)
-	at := width
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case at+1+n > columns:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			at = indent
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += n
-	}
-	b.WriteByte('\n')
-}
-
-// shownWidth is the number of characters of s without paint's marks.
-func shownWidth(s string) int {
-	n := utf8.RuneCountInString(s)
-	return n - 2*strings.Count(s, string([]byte{mark}))
+	b.WriteString(head + string([]byte{mark, byte(hanging)}) + strings.Join(strings.Fields(text), " ") + "\n")
 }
 
 // pad fills s with spaces up to a width in characters, and by one at least.

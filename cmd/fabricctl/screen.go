@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ import (
 // control characters, and those that turn or hide text, are written as escapes that mean the same inside JSON.
 type screen struct {
 	to io.Writer
+
+	width int // columns of a terminal that shows text, else 0: lines of text are broken at words, and go on indented
 
 	mu    sync.Mutex
 	color bool  // paint's marks become colours, or nothing
@@ -40,7 +43,14 @@ const (
 	green  style = 'g'
 	yellow style = 'y'
 	cyan   style = 'c'
+
+	// hanging marks where the text of a line begins: where the line becomes too long it goes on below that place, on a
+	// terminal of any width, and at columns where there is none.
+	hanging style = 'h'
 )
+
+// columns is how wide hanging text becomes where no terminal says.
+const columns = 100
 
 // ansi is the terminal's sequence for a style, "" for what is not one.
 func (s style) ansi() string {
@@ -70,13 +80,14 @@ func paint(s style, text string) string {
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fresh := !s.open
 	if len(p) > 0 {
 		s.open = p[len(p)-1] != '\n'
 	}
 	if s.gone {
 		return len(p), nil
 	}
-	_, err := s.to.Write(s.safe(p))
+	_, err := s.to.Write(s.dyed(s.broken(safe(p), fresh)))
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		s.gone = true
@@ -89,18 +100,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// safe is p as it may be shown.
-func (s *screen) safe(p []byte) []byte {
+// safe is p as it may be shown, with the marks of styles as they are.
+func safe(p []byte) []byte {
 	out := make([]byte, 0, len(p)+16)
 	for i := 0; i < len(p); {
-		if p[i] == mark && i+1 < len(p) {
-			if seq := style(p[i+1]).ansi(); seq != "" {
-				if s.color {
-					out = append(out, seq...)
-				}
-				i += 2
-				continue
-			}
+		if isMark(p[i:]) {
+			out = append(out, p[i:i+2]...)
+			i += 2
+			continue
 		}
 		r, n := utf8.DecodeRune(p[i:])
 		switch {
@@ -119,6 +126,121 @@ func (s *screen) safe(p []byte) []byte {
 		i += n
 	}
 	return out
+}
+
+// isMark reports whether p begins with the mark of a style.
+func isMark(p []byte) bool {
+	return len(p) > 1 && p[0] == mark && (style(p[1]) == hanging || style(p[1]).ansi() != "")
+}
+
+// dyed is p with its marks as colours, or without them.
+func (s *screen) dyed(p []byte) []byte {
+	out := make([]byte, 0, len(p)+16)
+	for i := 0; i < len(p); i++ {
+		if !isMark(p[i:]) {
+			out = append(out, p[i])
+			continue
+		}
+		if s.color {
+			out = append(out, style(p[i+1]).ansi()...)
+		}
+		i++
+	}
+	return out
+}
+
+// broken is p with its long lines broken at words. fresh says that p begins a line.
+func (s *screen) broken(p []byte, fresh bool) []byte {
+	if s.width == 0 && !bytes.Contains(p, []byte{mark, byte(hanging)}) {
+		return p
+	}
+	out := make([]byte, 0, len(p)+len(p)/16)
+	for line := range bytes.Lines(p) {
+		if fresh {
+			out = s.breakLine(out, line)
+		} else {
+			out = append(out, line...)
+		}
+		fresh = true
+	}
+	return out
+}
+
+// breakLine appends a line. It goes on below its hanging text, or else below the last column of a table that begins in
+// the left half, or else below its own beginning.
+func (s *screen) breakLine(out, line []byte) []byte {
+	indent, hangs := hangAt(line)
+	limit := s.width
+	switch {
+	case hangs && limit == 0:
+		limit = columns
+	case limit == 0:
+		return append(out, line...)
+	case !hangs:
+		indent = columnAt(line, limit)
+	}
+	indent = min(indent, limit/2)
+	at, begun := 0, false
+	for len(line) > 0 {
+		gap := 0
+		for gap < len(line) && line[gap] == ' ' {
+			gap++
+		}
+		end := gap
+		for end < len(line) && line[end] != ' ' {
+			end++
+		}
+		word := line[gap:end]
+		if n := shown(word); begun && n > 0 && at+gap+n > limit {
+			out = append(out, '\n')
+			out = append(out, bytes.Repeat([]byte{' '}, indent)...)
+			at = indent + n
+		} else {
+			out = append(out, line[:gap]...)
+			at += gap + n
+		}
+		out = append(out, word...)
+		begun = begun || len(word) > 0
+		line = line[end:]
+	}
+	return out
+}
+
+// hangAt is the column of the hanging mark.
+func hangAt(line []byte) (int, bool) {
+	i := bytes.Index(line, []byte{mark, byte(hanging)})
+	return shown(line[:max(i, 0)]), i >= 0
+}
+
+// columnAt is where a line without a hanging mark goes on.
+func columnAt(line []byte, limit int) int {
+	lead := len(line) - len(bytes.TrimLeft(line, " "))
+	column := lead + 2
+	for i := lead; i+2 < len(line); i++ {
+		if line[i] == ' ' && line[i+1] == ' ' && line[i+2] != ' ' {
+			if at := shown(line[:i+2]); at <= limit/2 {
+				column = at
+			}
+		}
+	}
+	return column
+}
+
+// shown is the number of characters of p without marks and line ends.
+func shown(p []byte) int {
+	n := 0
+	for i := 0; i < len(p); {
+		if isMark(p[i:]) {
+			i += 2
+			continue
+		}
+		r, size := utf8.DecodeRune(p[i:])
+		if r != '\n' {
+			n++
+		}
+		i += size
+	}
+	return n
 }
 
 // hidden reports whether r steers a terminal, or the eye of its reader: C0, DEL, C1, the format characters (among
@@ -143,4 +265,15 @@ func (s *screen) midLine() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
+}
+
+// fit makes lines of text break at the width of the terminal, if it is one. Documents to be copied are not broken.
+func (s *screen) fit() {
+	f, ok := s.to.(*os.File)
+	if !ok {
+		return
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 40 {
+		s.width = w
+	}
 }

@@ -139,3 +139,38 @@ func TestHostileDevice(t *testing.T) {
 	r := b.call(t, "apply", file, "--allow-disruptive")
 	harmless(t, r.out+r.err)
 }
+
+// TestScreenWidth: on a terminal lines are broken at words, below where their text or their column began.
+func TestScreenWidth(t *testing.T) {
+	hung := func(head, text string) string {
+		var b strings.Builder
+		hang(&b, head, text)
+		return b.String()
+	}
+	for _, x := range []struct {
+		name  string
+		width int
+		in    string
+		want  string
+	}{
+		{"short", 20, "leaf1: applied\n", "leaf1: applied\n"},
+		{"no terminal", 0, strings.Repeat("word ", 40) + "\n", strings.Repeat("word ", 40) + "\n"},
+		{"words", 20, "one two three four five six\nnext\n", "one two three four\n  five six\nnext\n"},
+		{"its own indent", 24, "    hint: raise kmax to at least 4MB\n", "    hint: raise kmax to\n      at least 4MB\n"},
+		{"a column", 30, "  kmin     from 400KB to 800KB on five\n", "  kmin     from 400KB to 800KB\n           on five\n"},
+		{"a column in the right half", 24, "a word and another  column here\n", "a word and another\n  column here\n"},
+		{"a long word", 10, "a pod1/fabric.yaml:12:3 b\n", "a\n  pod1/fabric.yaml:12:3\n  b\n"},
+		{"colours have no width", 14, paint(red, "error:") + " one two three\n", "error: one two\n  three\n"},
+		{"hung", 20, hung("leaf1: ", "one two three four"), "leaf1: one two three\n       four\n"},
+		{"hung without a terminal", 0, hung("leaf1: ", strings.Repeat("word ", 20)), "leaf1:" + strings.Repeat(" word", 18) + "\n       word word\n"},
+		{"the rest of a line", 10, "12345678 \x00\n", "12345678\n  \\x00\n"},
+	} {
+		var b bytes.Buffer
+		if _, err := (&screen{to: &b, width: x.width}).Write([]byte(x.in)); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(x.want, b.String()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", x.name, d)
+		}
+	}
+}
