@@ -215,8 +215,8 @@ func TestPlanModes(t *testing.T) {
 		{name: "absent", rig: func(d *intent.Device, b *box) { d.State = intent.Absent }, mode: Skipped},
 		{name: "one port observed", rig: func(d *intent.Device, b *box) { d.Ports[0].Manage = intent.Manage{} }, mode: Write, seen: drift, opens: 1},
 		{
-			name: "missing port", rig: func(d *intent.Device, b *box) { d.Ports[1].Iface = "p7" }, mode: Write, rule: "no-such-port",
-			finding: "warning: the device does not show port p7 (downlink-2 in the model)", opens: 1,
+			name: "missing port", rig: func(d *intent.Device, b *box) { d.Ports[1].Iface = "p7" }, mode: Write, blocked: true, rule: "no-such-port",
+			finding: "error: the device does not show port p7 (downlink-2 in the model)", opens: 1,
 		},
 		{name: "dead", rig: func(d *intent.Device, b *box) { b.onRead = func(int) error { return errors.New("broken pipe") } }, mode: Write, failed: true, opens: 1},
 		{

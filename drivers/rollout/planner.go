@@ -206,6 +206,9 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	if held.whole(&d) {
 		return nil
 	}
+	if finds.HasErrors() { // ports that are to be written and are not there
+		dp.Blocked, dp.Steps = true, nil
+	}
 	if len(f.Owners) > 0 {
 		dp.refuse("owner", "somebody else configures it: "+strings.Join(f.Owners, "; "))
 	}
@@ -375,10 +378,15 @@ func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live re
 		}
 		at := d.Name + ":" + p.Iface
 		if _, ok := lifted[p.Iface]; !ok {
-			l.Add(diag.Finding{
+			f := diag.Finding{
 				Rule: "no-such-port", Severity: diag.Warning, At: at, Hint: others(d, lifted),
 				Msg: "the device does not show port " + p.Iface + " (" + p.Name + " in the model)",
-			})
+			}
+			if !d.Host && m == Write && p.State == intent.Active && p.Manage.Owned() != 0 {
+				f.Severity = diag.Error
+				f.Hint = "bind " + p.Name + " to the interface that is meant, under ports of " + d.Name + " in the inventory; or say state: planned for it until it is there"
+			}
+			l.Add(f)
 		}
 	}
 	return observedOf(d, lifted, m), l
