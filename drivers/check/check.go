@@ -84,7 +84,7 @@ type Value struct {
 // Options are what Live needs besides the model.
 type Options struct {
 	Open     func(ctx context.Context, device string) (*drivers.View, error) // a new connection
-	Held     func(*intent.Device, render.Facts) []string                     // who holds it or a port of it; nil = nobody looks
+	Held     func(*intent.Device, render.Facts) []string                     // who holds it or a port of it, by zero facts where it is not read; nil = nobody looks
 	Parallel int                                                             // devices at a time, at least 1
 }
 
@@ -141,6 +141,9 @@ func look(ctx context.Context, want intent.Device, o Options) (d Device, live in
 	if ctx.Err() != nil {
 		d.Error = fmt.Sprintf("%s: not begun: %v", want.Name, context.Cause(ctx))
 		return d, live
+	}
+	if o.Held != nil {
+		d.Held = o.Held(&want, render.Facts{})
 	}
 	lifted, bound, err := lift(ctx, want, o, &d)
 	if err != nil {

@@ -277,6 +277,35 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
+// Who holds a device is said of it, by its serial number where it was read, and is no difference.
+func TestHeld(t *testing.T) {
+	f, n := example(t)
+	boxes := perfect(n)
+	name, silent := n.Devices[0].Name, n.Devices[1].Name
+	b := boxes[name]
+	b.facts.Serial = "S1"
+	boxes[name] = b
+	r, err := check.Live(t.Context(), n, f, check.Options{
+		Parallel: 1,
+		Open: func(_ context.Context, name string) (*drivers.View, error) {
+			if name == silent {
+				return nil, errors.New(name + ": nobody answers")
+			}
+			return drivers.ViewOf(name, boxes[name]), nil
+		},
+		Held: func(d *intent.Device, f render.Facts) []string { return []string{d.Name + " " + f.Serial} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := device(t, r, name); cmp.Diff([]string{name + " S1"}, d.Held) != "" || d.Fails() || d.Differs() {
+		t.Errorf("%+v", d)
+	}
+	if d := device(t, r, silent); cmp.Diff([]string{silent + " "}, d.Held) != "" {
+		t.Errorf("%+v", d)
+	}
+}
+
 // A device that never answers costs its own row when the time is over, and nobody else's; who interrupts gets nothing.
 func TestStuck(t *testing.T) {
 	f, n := example(t)

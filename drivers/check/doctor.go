@@ -137,6 +137,7 @@ func Doctor(ctx context.Context, s Subject, o Surroundings) (*Diagnosis, *driver
 		return d, nil
 	}
 	v := d.look(ctx, &s, &o)
+	d.holds(&s)
 	if ctx.Err() != nil && d.Failed() {
 		d.add(Others, "time", Failed, fmt.Sprintf("cut short: %v; what failed before this may have failed for that reason alone", context.Cause(ctx)), next)
 	}
@@ -159,7 +160,6 @@ func (d *Diagnosis) look(ctx context.Context, s *Subject, o *Surroundings) *driv
 	d.abilities()
 	d.privileges(ctx, v, o.NoTrials)
 	d.ownership(s, live)
-	d.holds(s)
 	d.others(ctx, v)
 	return v
 }

@@ -290,6 +290,20 @@ func TestDoctorCompanions(t *testing.T) {
 	}
 }
 
+// Who holds a device is said, whether it was reached or not.
+func TestDoctorHeld(t *testing.T) {
+	s := subject(box{facts: render.Facts{Hostname: "spine1", Serial: "S1"}})
+	s.Held = func(f render.Facts) []string { return []string{"held, seen as " + f.Serial} }
+	d, v := check.Doctor(t.Context(), s, surroundings())
+	if v == nil || d.Failed() {
+		t.Errorf("%s", lines(d))
+	}
+	wants(t, d, `others warning hold: held, seen as S1 -> `)
+	s.Open = func(context.Context) (*drivers.View, error) { return nil, errors.New("no") }
+	d, _ = check.Doctor(t.Context(), s, surroundings())
+	wants(t, d, `others warning hold: held, seen as  ->`)
+}
+
 // A device that never answers has a diagnosis when the time is over: what was seen of it, and that this is not all.
 func TestDoctorCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -254,9 +254,13 @@ func (s *Subject) held(f render.Facts) []string {
 	return s.Held(f)
 }
 
-// holds says who keeps fabricctl from writing to the device.
+// holds says who keeps fabricctl from writing to the device, also when it was not reached: that may be why.
 func (d *Diagnosis) holds(s *Subject) {
-	for _, h := range s.held(*d.Facts) {
+	var f render.Facts
+	if d.Facts != nil {
+		f = *d.Facts
+	}
+	for _, h := range s.held(f) {
 		d.add(Others, "hold", Warning, h, "plan and apply leave it out until then; fabricctl hold list shows all of them, hold release ends one")
 	}
 }
