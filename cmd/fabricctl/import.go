@@ -47,8 +47,8 @@ role, and the rest as overrides of devices and ports. Everything is observed, so
 nothing. --insecure is not written. What no override can say, what breaks a rule and what LLDP contradicts are findings; so is each area that
 could not be owned without changing something.
 
-Exit 0 when the model was written, 1 when a device could not be read or the model has errors, which a plan of it would
-refuse.`,
+Exit 0 when the model was written, 1 when a device could not be read, when two cannot be told apart, or when the model has
+errors, which a plan of it would refuse.`,
 		Example:           "  fabricctl import -f inventory.yaml --out pod1\n  fabricctl import eos:10.0.0.11 sonic:10.0.0.12 --username env:FABRIC_USER --password env:FABRIC_PASSWORD --ca file:ca.pem --out pod1",
 		ValidArgsFunction: a.completeDevices,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runImport(c.Context(), o, args) },
@@ -165,6 +165,12 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 			Hint: "compare what answered with the consoles, then give ssh.known_hosts and gnmi.tls.ca in the inventory",
 		})
 	}
+	same := confusable(read)
+	if same.HasErrors() {
+		printFindings(a.sys.err, same)
+		return fail(exitError, "", "devices that cannot be told apart; nothing was written")
+	}
+	res.Findings.Add(same...)
 	if err := res.infer(o, roles, read, ts.model.fabric.Catalog); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
@@ -103,6 +104,55 @@ func (o *importFlags) keeps(names []string) error {
 			"%s has devices that were not read, and --force would take them away: %s; nothing was written", path, nameList(gone))
 	}
 	return nil
+}
+
+// confusable finds devices that the inventory could not tell apart: those of one serial number, which are one device most
+// likely, and those that call themselves alike. Where each of the latter has a serial number, that is enough, and their
+// host names are left out of what was read.
+func confusable(read []seen) diag.List {
+	var l diag.List
+	serials, names := map[string]int{}, map[string][]int{}
+	for i := range read {
+		f := &read[i].facts
+		if j, taken := serials[strings.ToLower(f.Serial)]; taken {
+			l.Add(diag.Finding{
+				Rule: "same-serial", Severity: diag.Error, At: read[i].box.Device.Name, Hint: "import it under one name",
+				Msg: fmt.Sprintf("%s and %s both have serial number %s: they look like one device", read[j].box.Device.Name, read[i].box.Device.Name, f.Serial),
+			})
+		} else if f.Serial != "" {
+			serials[strings.ToLower(f.Serial)] = i
+		}
+		if f.Hostname != "" {
+			k := strings.ToLower(f.Hostname)
+			names[k] = append(names[k], i)
+		}
+	}
+	for _, at := range names {
+		if len(at) == 1 {
+			continue
+		}
+		told := !slices.ContainsFunc(at, func(i int) bool { return read[i].facts.Serial == "" })
+		for _, i := range at[1:] {
+			d, first := &read[i], &read[at[0]]
+			f := diag.Finding{
+				Rule: "same-name", Severity: diag.Error, At: d.box.Device.Name, Hint: "give each a host name of its own, or import one of them",
+				Msg: fmt.Sprintf("%s and %s both call themselves %s, and a serial number is not known of both: the wrong one could be written to",
+					first.box.Device.Name, d.box.Device.Name, d.facts.Hostname),
+			}
+			if told {
+				f.Severity, f.Hint = diag.Warning, "give each a host name of its own, and import again"
+				f.Msg = fmt.Sprintf("%s and %s both call themselves %s: the inventory tells them apart by their serial numbers alone",
+					first.box.Device.Name, d.box.Device.Name, d.facts.Hostname)
+			}
+			l.Add(f)
+		}
+		for _, i := range at {
+			if told {
+				read[i].facts.Hostname = ""
+			}
+		}
+	}
+	return l.Sort()
 }
 
 // inventoryOf says how the devices were reached. Secrets are the references that were given; those to files are written

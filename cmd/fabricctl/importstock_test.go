@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/witness"
 )
@@ -191,4 +192,35 @@ func bound(t *testing.T, stock sonic.DB, ports []string) sonic.DB {
 		}
 	}
 	return db
+}
+
+// TestImportSameName: devices that call themselves alike and have no serial numbers cannot be told apart before a write;
+// nothing is written then. Where serial numbers differ, the inventory goes by these.
+func TestImportSameName(t *testing.T) {
+	b := newUsedBench(t, strings.NewReplacer("count: 1, platform: sonic", "count: 2, platform: sonic", "count: 1, platform: eos", "count: 2, platform: eos").Replace(trio))
+	b.lab.Box("spine2").(*sonic.Switch).Edit(func(db sonic.DB) { db["DEVICE_METADATA"]["localhost"]["hostname"] = "SPINE1" })
+	leaf := b.lab.Box("leaf2").(*eos.Switch)
+	if err := leaf.Boot(strings.Replace(leaf.Running(), "hostname leaf2\n", "hostname leaf1\n", 1)); err != nil {
+		t.Fatal(err)
+	}
+	r := b.imported(t, exitError, "spine1", "spine2", "leaf1")
+	if !strings.Contains(r.err, "spine2: error: same-name: spine1 and spine2 both call themselves SPINE1") || !strings.Contains(r.err, "nothing was written") ||
+		!strings.Contains(r.err, "hint: give each a host name of its own") {
+		t.Error(r)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "pod1")); !os.IsNotExist(err) {
+		t.Error("something was written")
+	}
+	r = b.imported(t, exitOK, "spine1", "leaf1", "leaf2")
+	if !strings.Contains(r.out, "leaf2: warning: same-name: leaf1 and leaf2 both call themselves leaf1") {
+		t.Error(r)
+	}
+	text, err := os.ReadFile(filepath.Join(b.dir, "pod1", "inventory.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), "hostname: ") != 1 || strings.Count(string(text), "serial: ") != 2 {
+		t.Errorf("%s", text)
+	}
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
 }
