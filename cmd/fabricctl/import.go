@@ -358,6 +358,8 @@ func (r *importJSON) infer(o importFlags, roles []infer.Role, read []seen, catal
 		}
 	}
 	r.Findings.Add(liveFindings(m, read, wrong)...)
+	r.Suggestions = m.Suggestions
+	r.suggest(fabric)
 	r.Findings = r.Findings.Sort()
 	r.Areas = readiness(m.Net, read)
 	return nil

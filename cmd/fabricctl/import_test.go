@@ -287,6 +287,61 @@ func TestImportSecrets(t *testing.T) {
 	}
 }
 
+// TestImportSuggests: a fabric as SONiC ships it has no watchdog and no strict class for notifications. The two lines
+// that are missing stand in the model, commented out; findings say which they are, and with them the rules are content.
+func TestImportSuggests(t *testing.T) {
+	b, _ := newOldBench(t, trio)
+	spine := b.lab.Box("spine1").(*sonic.Switch)
+	spine.Edit(func(db sonic.DB) {
+		delete(db, "PFC_WD")
+		for _, row := range db["SCHEDULER"] {
+			if row["type"] == "STRICT" {
+				row["type"], row["weight"] = "DWRR", "10"
+			}
+		}
+	})
+	var got importJSON
+	r := b.imported(t, exitOK, "spine1", "-o", "json")
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got.Suggestions) != 2 {
+		t.Fatal(err, r)
+	}
+	path := filepath.Join(b.dir, "pod1", "fabric.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, x := range got.Suggestions {
+		hint := fmt.Sprintf("uncomment line %d of %s: %s", x.Line, path, x.Text)
+		if !strings.Contains(r.out, hint) {
+			t.Errorf("no %q in %s", hint, r)
+		}
+		indent, rest, ok := strings.Cut(lines[x.Line-1], "# ")
+		if !ok || !strings.HasPrefix(rest, x.Text+"   # suggested") || x.Replaces > 0 != (x.Rule == "cnp-class") {
+			t.Errorf("%+v is %q", x, lines[x.Line-1])
+		}
+		lines[x.Line-1] = indent + rest
+		for i := range x.Replaces {
+			lines[x.Line-2-i] = ""
+		}
+	}
+	rules := func() string {
+		var l []string
+		for _, f := range regexp.MustCompile(`(watchdog-on|cnp-class): `).FindAllString(b.call(t, "validate", path).out, -1) {
+			l = append(l, f)
+		}
+		return fmt.Sprint(l)
+	}
+	if got := rules(); got != "[cnp-class:  watchdog-on: ]" && got != "[watchdog-on:  cnp-class: ]" {
+		t.Errorf("%s\n%s", got, text)
+	}
+	b.write(t, "pod1/fabric.yaml", strings.Join(lines, "\n"))
+	if got := rules(); got != "[]" {
+		t.Errorf("%s\n%s", got, strings.Join(lines, "\n"))
+	}
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+}
+
 // TestImportForce: what is replaced is replaced whole, and what import would not write again is not taken away.
 func TestImportForce(t *testing.T) {
 	b, switches := newOldBench(t, trio)

@@ -20,6 +20,8 @@ type importJSON struct {
 	Findings   diag.List  `json:"findings"`
 	Areas      []areaJSON `json:"areas"`
 
+	Suggestions []infer.Suggestion `json:"suggestions,omitempty"` // commented-out lines of the first file
+
 	model infer.Model
 }
 
@@ -110,6 +112,28 @@ func owning(dev intent.Device, area intent.Area, s *seen) (changes int, why stri
 	return len(cs), "first " + cs[0].Key.String()
 }
 
+// suggest says in what the rules find which line of the model, commented out, would do.
+func (r *importJSON) suggest(file string) {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		for _, x := range r.Suggestions {
+			key, _, _ := strings.Cut(x.Text, ":")
+			if f.Rule == x.Rule && strings.Contains(f.Hint, key+":") {
+				f.Hint = suggested(file, x)
+			}
+		}
+	}
+}
+
+// suggested says how to follow a suggestion.
+func suggested(file string, x infer.Suggestion) string {
+	s := fmt.Sprintf("uncomment line %d of %s: %s", x.Line, file, x.Text)
+	if x.Replaces > 0 {
+		s += fmt.Sprintf(", and delete line %d, in place of which it is", x.Line-x.Replaces)
+	}
+	return s
+}
+
 // printImport writes what was found, what was made of it, and what may be owned next.
 func (a *app) printImport(o importFlags, r *importJSON) {
 	w := a.sys.out
@@ -129,6 +153,9 @@ func (a *app) printImport(o importFlags, r *importJSON) {
 	}
 	for _, x := range r.Areas {
 		fmt.Fprintf(w, "  %-10s %s\n", x.Area, x.words())
+	}
+	for _, x := range r.Suggestions {
+		fmt.Fprintf(a.sys.err, "before pfc, scheduler or watchdog is owned, %s\n", suggested(r.Files[0], x))
 	}
 	fmt.Fprintf(a.sys.err, "next: fabricctl plan -f %s\n", o.out)
 }

@@ -100,8 +100,8 @@ func TestImportStock(t *testing.T) {
 	before := b.config(t)
 	r := b.imported(t, exitOK, switches...)
 	for _, want := range []string{
-		`warning: cnp-class: class class-6 carries congestion notifications and has weight 14 instead of strict priority on .*; an error once pfc or scheduler is owned\n(.*\n)?    hint: add scheduling: strict to class class-6`,
-		`warning: watchdog-on: no PFC watchdog on .*; an error once pfc or watchdog is owned\n    hint: add pfc_watchdog: `,
+		`warning: cnp-class: class class-6 carries congestion notifications and has weight 14 instead of strict priority on .*; an error once pfc or scheduler is owned\n(.*\n)?    hint: uncomment line \d+ of .*: scheduling: strict, and delete line \d+`,
+		`warning: watchdog-on: no PFC watchdog on .*; an error once pfc or watchdog is owned\n    hint: uncomment line \d+ of .*: pfc_watchdog: `,
 	} {
 		if !regexp.MustCompile(want).MatchString(r.out) {
 			t.Errorf("no %s in %s", want, r)

@@ -31,6 +31,8 @@ type draft struct {
 	undo   map[int]func(rule string) // by line of the text: takes an override of a device or port back
 	broken map[string]string         // by device: the rule that an override would break
 	found  *diag.List
+
+	suggested []Suggestion
 }
 
 // vote is one port that has a say in what the model is.

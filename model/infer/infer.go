@@ -26,6 +26,16 @@ type Model struct {
 	Classes    int           // in the document
 	Roles      []string      // of the devices, upper tiers first
 	Exceptions int           // overrides of single devices and ports
+
+	Suggestions []Suggestion // lines of Text that are commented out, in their order
+}
+
+// Suggestion is a line that no device asks for and that the rules want before an area is owned.
+type Suggestion struct {
+	Rule     string `json:"rule"`
+	Line     int    `json:"line"`               // where it stands, commented out
+	Text     string `json:"text"`               // without the comment sign
+	Replaces int    `json:"replaces,omitempty"` // lines above it, in place of which it is
 }
 
 // Options say how a model is inferred.
@@ -60,7 +70,7 @@ func Infer(n *intent.Net, o Options) (Model, diag.List) {
 // model writes the draft, and loads and resolves what it wrote.
 func (d *draft) model(o Options) (Model, diag.List) {
 	text, said := d.text(o.Name)
-	m := Model{Text: text, Roles: d.roles, Exceptions: d.exceptions()}
+	m := Model{Text: text, Roles: d.roles, Exceptions: d.exceptions(), Suggestions: d.suggested}
 	f, l := model.Load(single{o.File, []byte(m.Text)}, o.File)
 	m.Fabric, m.Classes = f, len(f.Classes)
 	if !l.HasErrors() {

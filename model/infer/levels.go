@@ -114,7 +114,7 @@ func (d *draft) levels() {
 		d.weights = d.weights || v.pol.Known.Has(intent.AreaScheduler) && sum(d.sharesOf(v.pol)) > 100
 	}
 	d.shares = placed(d.ports, func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, canShare)
-	if slices.ContainsFunc(d.classes, func(c class) bool { return c.lossless }) {
+	if d.hasLossless() {
 		d.dog = placed(inside(d.ports), func(v vote) (intent.Watchdog, bool) {
 			return v.pol.Watchdog, v.pol.Known.Has(intent.AreaWatchdog)
 		}, canWatch)

@@ -29,15 +29,19 @@ func (w *writer) line(indent int, format string, a ...any) {
 // text is the Fabric document, with a Profile document before it for each platform that fabricctl does not know.
 func (d *draft) text(name string) (string, diag.List) {
 	w := &writer{}
-	d.undo = map[int]func(string){}
+	d.undo, d.suggested = map[int]func(string){}, nil
 	w.line(0, "# What the devices did when fabricctl import read them. Nothing here is owned: plan compares, and writes nothing.")
 	d.writeProfiles(w)
 	w.line(0, "apiVersion: %s\nkind: Fabric\nmetadata: {name: %s}", model.APIVersion, model.Scalar(name))
 	d.writeTopology(w)
 	d.writeMTU(w)
 	d.writeClasses(w)
-	if dog := d.dog[place{}]; dog.On {
+	switch dog := d.dog[place{}]; {
+	case dog.On:
 		w.line(0, "pfc_watchdog: {%s}", dogFields(intent.Watchdog{}, dog))
+	case d.hasLossless():
+		d.suggest(w, 0, Suggestion{Rule: "watchdog-on", Text: "pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}"},
+			"the switches have none in common, and one stuck neighbour stops a lossless fabric")
 	}
 	if n := d.nccl; n.On {
 		fields := "class: " + d.byPoint(n.TrafficClass>>2)
@@ -198,6 +202,7 @@ func (d *draft) writeClasses(w *writer) {
 		if e := d.ecn[c.priority][place{}]; e.On {
 			w.line(2, "ecn: {%s}", ecnFields(intent.ECN{}, e))
 		}
+		before := w.n
 		switch share := d.shares[place{}][c.priority]; {
 		case c.strict:
 			w.line(2, "scheduling: strict")
@@ -206,7 +211,25 @@ func (d *draft) writeClasses(w *writer) {
 		case share > 0:
 			w.line(2, "%s", d.share(share))
 		}
+		if c.cnp && !c.strict && !c.rest && !c.lossless {
+			d.suggest(w, 2, Suggestion{Rule: "cnp-class", Text: "scheduling: strict", Replaces: w.n - before}, "notifications that wait behind data come too late")
+		}
 	}
+}
+
+// suggest writes a line that is not in force, and why it should be. It is not what the devices do.
+func (d *draft) suggest(w *writer, indent int, s Suggestion, why string) {
+	s.Line = w.n + 1
+	d.suggested = append(d.suggested, s)
+	instead := ""
+	if s.Replaces > 0 {
+		instead = ", in place of the line above"
+	}
+	w.line(indent, "# %s   # suggested%s: %s", s.Text, instead, why)
+}
+
+func (d *draft) hasLossless() bool {
+	return slices.ContainsFunc(d.classes, func(c class) bool { return c.lossless })
 }
 
 // points writes code points as a list with ranges; the first stays the first.
