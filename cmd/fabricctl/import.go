@@ -185,6 +185,7 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 		return err
 	}
 	if json {
+		res.Files, res.Roles, res.Findings, res.Areas = some(res.Files), some(res.Roles), some(res.Findings), some(res.Areas)
 		err = a.printJSON(res)
 	} else {
 		a.printImport(o, &res)
