@@ -96,6 +96,28 @@ func sonicIsList(table, field string) bool {
 	return table == "PORT_QOS_MAP" && (field == "pfc_enable" || field == "pfcwd_sw_enable")
 }
 
+// sonicPortTables are the tables whose rows are those of ports and may be of several.
+func sonicPortTables() []string { return []string{"PORT_QOS_MAP", "QUEUE", "PFC_WD"} }
+
+// sonicSharedRow takes the key of a row of several ports apart: "Ethernet0,Ethernet8|3" is two ports and "|3". ports is
+// nil for any other row.
+func sonicSharedRow(row string) (ports []string, rest string) {
+	if !strings.Contains(row, ",") {
+		return nil, ""
+	}
+	names, queue, found := strings.Cut(row, "|")
+	if found {
+		rest = "|" + queue
+	}
+	for port := range strings.SplitSeq(names, ",") {
+		if port = strings.TrimSpace(port); !sonicIface(port) {
+			return nil, ""
+		}
+		ports = append(ports, port)
+	}
+	return ports, rest
+}
+
 // sonicArea is the area that an object of a table belongs to; ok is false for tables that hold no shared objects of
 // ours.
 func sonicArea(table string) (a intent.Area, ok bool) {

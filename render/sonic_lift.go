@@ -17,6 +17,7 @@ import (
 // and reads profiles through the rows that bind them. A queue is used when its row binds a scheduler. Without MTU in a row, and for queues on VOQ systems, the area is unknown.
 func sonicLift(c Config, f Facts) (map[string]intent.Policy, diag.List) {
 	l := sonicLifter{db: SonicRows(c), host: f.Hostname, said: map[sonicSaid]map[string]bool{}}
+	l.split()
 	l.queues = l.readQueues()
 	out := map[string]intent.Policy{}
 	for _, port := range l.ports() {
@@ -63,6 +64,36 @@ func (l *sonicLifter) findings() diag.List {
 		list.Add(diag.Finding{Rule: "lift", Severity: k.severity, At: at, Msg: msg})
 	}
 	return list.Sort()
+}
+
+// split makes a row of each port of one that older images write for several ("Ethernet0,Ethernet8|3"). A field that a
+// port has in a row of its own counts.
+func (l *sonicLifter) split() {
+	for _, table := range sonicPortTables() {
+		for _, row := range slices.Sorted(maps.Keys(l.db[table])) {
+			ports, rest := sonicSharedRow(row)
+			if ports == nil {
+				continue
+			}
+			fields := l.db[table][row]
+			delete(l.db[table], row)
+			l.warn(table+"|"+row, "one row is for several ports; it is read as a row of each, and never written: plan refuses to change what it says")
+			for _, port := range ports {
+				own := l.db[table][port+rest]
+				if own == nil {
+					own = map[string]string{}
+					l.db[table][port+rest] = own
+				}
+				for field, value := range fields {
+					if was, twice := own[field]; !twice {
+						own[field] = value
+					} else if was != value {
+						l.warn(table+"|"+port+rest, "%s is %q here and %q in the row %s", field, was, value, row)
+					}
+				}
+			}
+		}
+	}
 }
 
 // ports is every interface that any row speaks about, in natural order.

@@ -16,6 +16,7 @@ import (
 func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}, ranges: sonicRanges(live)}
 	voq := live.Get("DEVICE_METADATA", "localhost", "switch_type") == "voq"
+	shared := sonicSharedRows(live)
 	for _, c := range cs {
 		port, _, _ := strings.Cut(c.Key.Object, "|")
 		if (c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP") && live.Get("PORT", port, "admin_status") == "up" {
@@ -23,6 +24,10 @@ func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 		}
 		if ok, why := sonicPermits(c, f); !ok {
 			r.refuse(c.Key, port, why+"; config load or redis over SSH would do it, without the updater's checks")
+		}
+		if row := shared[Key{c.Key.Scope, port, ""}]; row != "" {
+			r.refuse(c.Key, port, fmt.Sprintf("one row of %s is for several ports (%s), and which one would count beside a row of the port is not known; "+
+				"split it into a row for each port by hand, then plan again", c.Key.Scope, row))
 		}
 		switch {
 		case c.Key.Scope == "QUEUE" && voq:
@@ -33,6 +38,26 @@ func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 	}
 	r.dangling(live, cs)
 	return r.list()
+}
+
+// sonicSharedRows finds the ports that share a row with others: table and port to the first such row.
+func sonicSharedRows(live Config) map[Key]string {
+	shared := map[Key]string{}
+	for _, table := range sonicPortTables() {
+		from, _ := live.place(Key{Scope: table})
+		for _, s := range live[from:] {
+			if s.Key.Scope != table {
+				break
+			}
+			ports, _ := sonicSharedRow(s.Key.Object)
+			for _, p := range ports {
+				if k := (Key{table, p, ""}); shared[k] == "" {
+					shared[k] = s.Key.Object
+				}
+			}
+		}
+	}
+	return shared
 }
 
 // sonicPermits asks the updater's list. It judges single fields, whatever the client sends.

@@ -106,6 +106,11 @@ func owning(dev intent.Device, area intent.Area, s *seen) (changes int, why stri
 	if len(cs) == 0 {
 		return 0, ""
 	}
+	for _, r := range dialect.Risk(s.live, cs, f) {
+		if r.Class == render.Refused {
+			return 0, r.Why
+		}
+	}
 	if i := slices.IndexFunc(adopts, func(x diag.Finding) bool { return x.Severity == diag.Info }); i >= 0 && cs[0].Op == render.Add {
 		return len(cs), adopts[i].Msg
 	}

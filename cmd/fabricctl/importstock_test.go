@@ -224,3 +224,35 @@ func TestImportSameName(t *testing.T) {
 	}
 	b.must(t, exitOK, "plan", "--detailed-exitcode")
 }
+
+// TestImportSharedRows: rows of several ports are understood, and said. Nothing is written beside them: owning what they
+// say is refused with the reason where it would be changed, and nothing reaches the device.
+func TestImportSharedRows(t *testing.T) {
+	b, switches := newStockBench(t, func(ports []string) sonic.DB { return stockDB(t, ports) })
+	b.lab.Box("leaf1").(*sonic.Switch).Edit(func(db sonic.DB) {
+		qos := db["PORT_QOS_MAP"]
+		qos["Ethernet0,Ethernet8"] = qos["Ethernet0"]
+		delete(qos, "Ethernet0")
+		delete(qos, "Ethernet8")
+		for q := range 7 {
+			row := fmt.Sprintf("|%d", q)
+			db["QUEUE"]["Ethernet0,Ethernet8"+row] = db["QUEUE"]["Ethernet0"+row]
+			delete(db["QUEUE"], "Ethernet0"+row)
+			delete(db["QUEUE"], "Ethernet8"+row)
+		}
+	})
+	before := b.config(t)
+	r := b.imported(t, exitOK, switches...)
+	if !strings.Contains(r.out, "leaf1:PORT_QOS_MAP|Ethernet0,Ethernet8: warning: lift: one row is for several ports") || strings.Contains(r.out, "differs: ") ||
+		!regexp.MustCompile(`(?m)^  pfc +nothing on 2 of 3 devices; leaf1: one row of PORT_QOS_MAP is for several ports \(Ethernet0,Ethernet8\)`).MatchString(r.out) {
+		t.Error(r)
+	}
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+	b.own(t, "{switches: {ecn: own}, hosts: observe}")
+	if r := b.call(t, "apply", "--yes", "--adopt", "--allow-disruptive"); r.code == exitOK || !strings.Contains(r.out+r.err, "one row of QUEUE is for several ports") {
+		t.Error(r)
+	}
+	if d := cmp.Diff(before, b.config(t)); d != "" || b.writes() != 0 {
+		t.Errorf("%d writes (-before +after):\n%s", b.writes(), d)
+	}
+}
