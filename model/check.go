@@ -220,7 +220,7 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 	for _, k := range f.kids {
 		siblings = append(siblings, k.key)
 	}
-	meant, homes := closest(key, siblings), c.homes(key)
+	meant, homes := Closest(key, siblings), c.homes(key)
 	hint := wrongWord(key, n.kids[key].text)
 	switch {
 	case hint != "":
@@ -233,7 +233,7 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 	case len(homes) > 0:
 		hint = fmt.Sprintf("%s belongs %s; check the indentation", key, homes)
 	default:
-		if m := closest(key, c.everyKey()); m != "" {
+		if m := Closest(key, c.everyKey()); m != "" {
 			hint = fmt.Sprintf("did you mean %s, which belongs %s?", m, c.homes(m))
 		} else {
 			hint = known(siblings)
@@ -328,7 +328,7 @@ func walk(f *field, path string, visit func(f *field, path, key string)) {
 
 // misspelt reports whether an unknown key of n was probably meant to be key.
 func misspelt(f *field, n *node, key string) bool {
-	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && closest(k, []string{key}) != "" })
+	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && Closest(k, []string{key}) != "" })
 }
 
 // complete reports what is missing in merged documents.

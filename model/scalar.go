@@ -176,7 +176,7 @@ func enumScalar(words ...string) *scalar {
 			}
 		}
 		hint := "use " + strings.Join(words, ", ")
-		if w := closest(s, words); w != "" {
+		if w := Closest(s, words); w != "" {
 			hint = "did you mean " + w + "? " + hint
 		}
 		return "", &problem{"value", "is not one of the words known here", hint}

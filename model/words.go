@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// closest is the word of list that was probably meant, or "": one slip in a short word, two in a longer one, a third of
+// Closest is the word of list that was probably meant, or "": one slip in a short word, two in a longer one, a third of
 // the letters in a long one. Ties go to the first.
-func closest(word string, list []string) string {
+func Closest(word string, list []string) string {
 	slips := max(1, len(word)/3)
 	if len(word) >= 5 {
 		slips = max(2, slips)
@@ -55,7 +55,7 @@ func distance(a, b string) int {
 
 // didYouMean is a hint that names the closest word, or else the words there are.
 func didYouMean(word string, list []string) string {
-	if w := closest(word, list); w != "" {
+	if w := Closest(word, list); w != "" {
 		return "did you mean " + w + "?"
 	}
 	return known(list)

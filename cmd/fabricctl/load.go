@@ -41,7 +41,7 @@ func (a *app) load(layers []string) (loaded, error) {
 	m := loaded{fabric: f, findings: l}
 	if l.HasErrors() {
 		m.findings.Add(besides(f, l)...)
-		m.findings = m.findings.Sort()
+		m.findings = strangers(f, m.findings)
 		return m, nil
 	}
 	net, more := intent.Resolve(f)
@@ -52,7 +52,7 @@ func (a *app) load(layers []string) (loaded, error) {
 		m.findings.Add(renderFindings(net, m.findings)...)
 		m.findings = lint.Weigh(net, m.findings)
 	}
-	m.findings = f.Acknowledge(m.findings).Sort()
+	m.findings = strangers(f, f.Acknowledge(m.findings))
 	return m, nil
 }
 
@@ -191,79 +191,4 @@ func folded(l diag.List) diag.List {
 		out[at].Related = nil
 	}
 	return out
-}
-
-type rulesJSON struct {
-	Schema string     `json:"schema"`
-	Rules  []ruleJSON `json:"rules"`
-}
-
-type ruleJSON struct {
-	ID    string `json:"id"`
-	Stage string `json:"stage"` // "load": the document; "lint": the agreement, with a page
-	Title string `json:"title"`
-	Page  string `json:"page,omitempty"`
-}
-
-func (a *app) newRules() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rules [ID]",
-		Short: "List the rules, or show one: why, source, a failing and a passing example",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("rules wants at most one rule id")
-			}
-			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var ids []string
-			for _, r := range allRules() {
-				ids = append(ids, r.ID)
-			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			json, err := a.wants("text", "json")
-			if err != nil {
-				return err
-			}
-			res := rulesJSON{Schema: "fabricctl/rules/v1"}
-			for _, r := range allRules() {
-				if len(args) == 1 {
-					r.Page, _ = lint.Page(r.ID)
-				}
-				if len(args) == 0 || args[0] == r.ID {
-					res.Rules = append(res.Rules, r)
-				}
-			}
-			if len(res.Rules) == 0 {
-				return fail(exitError, "fabricctl rules lists them", "there is no rule %q", args[0])
-			}
-			if json {
-				return a.printJSON(res)
-			}
-			for _, r := range res.Rules {
-				if r.Page != "" {
-					fmt.Fprint(a.sys.out, r.Page)
-					continue
-				}
-				fmt.Fprintf(a.sys.out, "%-18s %-5s %s\n", r.ID, r.Stage, r.Title)
-			}
-			return nil
-		},
-	}
-}
-
-// allRules are the linter's rules and then the loader's, each by id.
-func allRules() []ruleJSON {
-	var rs []ruleJSON
-	for _, r := range lint.Rules() {
-		rs = append(rs, ruleJSON{ID: r.ID, Stage: "lint", Title: r.Title})
-	}
-	for _, r := range model.Rules() {
-		if _, too := lint.Page(r.ID); !too { // a rule that both look after is listed once
-			rs = append(rs, ruleJSON{ID: r.ID, Stage: "load", Title: r.What})
-		}
-	}
-	return rs
 }
