@@ -12,11 +12,8 @@ import (
 func Collisions(dialect *Dialect, d *intent.Device, own func(Key) bool, live Config, cs []Change) []string {
 	users := map[Key]Key{} // object of ours to a stranger that uses it
 	for _, s := range live {
-		if own(s.Key) || modelled(d, s.Key) {
-			continue
-		}
-		for _, r := range dialect.Refs(s.Key, s.Value) {
-			if _, ok := users[r]; !ok && own(r) {
+		for _, r := range dialect.Refs(s.Key, s.Value) { // few settings point at anything
+			if _, ok := users[r]; !ok && own(r) && !own(s.Key) && !modelled(d, s.Key) {
 				users[r] = s.Key
 			}
 		}

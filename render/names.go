@@ -21,7 +21,12 @@ func objectName(limit int, ok func(rune) bool, fabric string, parts ...string) s
 // ownName reports whether name is one that objectName can give to an object of this fabric. Objects of another
 // fabric, whatever its name, are not ours.
 func ownName(limit int, ok func(rune) bool, fabric, name string) bool {
-	rest, found := strings.CutPrefix(name, fabricPrefix(limit, ok, fabric))
+	return hasPrefix(name, fabricPrefix(limit, ok, fabric))
+}
+
+// hasPrefix is ownName for a prefix of fabricPrefix.
+func hasPrefix(name, prefix string) bool {
+	rest, found := strings.CutPrefix(name, prefix)
 	return found && rest != "" && rest[0] != '-'
 }
 

@@ -111,6 +111,16 @@ func (c Config) place(k Key) (int, bool) {
 	return lo, lo < len(c) && c[lo].Key == k
 }
 
+// scope is the part of c in a scope. It shares c's memory.
+func (c Config) scope(name string) Config {
+	from, _ := c.place(Key{Scope: name})
+	to := from
+	for to < len(c) && c[to].Key.Scope == name {
+		to++
+	}
+	return c[from:to]
+}
+
 // Get is Find by parts, with "" for what is absent.
 func (c Config) Get(scope, object, field string) string {
 	v, _ := c.Find(Key{scope, object, field})

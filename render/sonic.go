@@ -226,7 +226,7 @@ func sonicSame(k Key, a, b *string, _ Facts) bool {
 
 // sonicOrDefault is v, or the YANG default of k when v is absent.
 func sonicOrDefault(k Key, v *string) *string {
-	if v != nil {
+	if v != nil || k.Scope != "SCHEDULER" && k.Scope != "WRED_PROFILE" {
 		return v
 	}
 	var d string

@@ -15,7 +15,8 @@ import (
 // decided by the class as well (in the model a class has the queue of its number). Another priority that is lossless and that no class names may be anybody's: it is
 // said, and stays.
 func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
-	own := sonicOwns(d, f)
+	own, prefix := sonicOwns(d, f), fabricPrefix(sonicNameLimit, sonicNameRune, d.Fabric)
+	queues, maps := live.scope("QUEUE"), live.scope("PORT_QOS_MAP")
 	var keys []Key
 	stay := map[int][]string{} // priority to interfaces
 	for i := range d.Ports {
@@ -24,14 +25,14 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 			continue
 		}
 		for prio, class := range d.Classes {
-			bindings, ours := sonicLeftQueue(&d, p, prio, own, live)
+			bindings, ours := sonicLeftQueue(p, prio, own, prefix, queues)
 			keys = append(keys, bindings...)
 			if class != "" {
 				continue
 			}
 			on := func(field string, a intent.Area) bool {
 				k := Key{"PORT_QOS_MAP", p.Iface, field + "[" + strconv.Itoa(prio) + "]"}
-				_, found := live.Find(k)
+				_, found := maps.Find(k)
 				if found = found && p.Manage[a] == intent.Own; found && ours {
 					keys = append(keys, k)
 				}
@@ -56,11 +57,11 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 }
 
 // sonicLeftQueue is what the row of a queue binds and no class asks for any more, in the areas that are owned; ours
-// reports whether it binds anything of this fabric.
-func sonicLeftQueue(d *intent.Device, p *intent.Port, queue int, own func(Key) bool, live Config) (keys []Key, ours bool) {
+// reports whether it binds anything with the prefix of this fabric. live is the rows of queues.
+func sonicLeftQueue(p *intent.Port, queue int, own func(Key) bool, prefix string, live Config) (keys []Key, ours bool) {
 	row := p.Iface + "|" + strconv.Itoa(queue)
 	for _, k := range []Key{{"QUEUE", row, "scheduler"}, {"QUEUE", row, "wred_profile"}} {
-		if own(k) || !ownName(sonicNameLimit, sonicNameRune, d.Fabric, live.Get(k.Scope, k.Object, k.Field)) {
+		if !hasPrefix(live.Get(k.Scope, k.Object, k.Field), prefix) || own(k) {
 			continue
 		}
 		ours = true

@@ -54,6 +54,7 @@ func sonicOwns(d intent.Device, f Facts) func(Key) bool {
 			adopted[Key{object.Scope, live, field}] = true
 		}
 	}
+	ours := fabricPrefix(sonicNameLimit, sonicNameRune, d.Fabric)
 	return func(k Key) bool {
 		area, shared := sonicArea(k.Scope)
 		switch {
@@ -64,7 +65,7 @@ func sonicOwns(d intent.Device, f Facts) func(Key) bool {
 		case !areas.Has(area):
 			return false
 		}
-		return adopted[k] || ownName(sonicNameLimit, sonicNameRune, d.Fabric, k.Object)
+		return hasPrefix(k.Object, ours) || adopted[k]
 	}
 }
 

@@ -111,6 +111,13 @@ func TestPlanFile(t *testing.T) {
 		t.Errorf("a plan from a file: %+v, %v", r, err)
 	}
 	f.mustHold(t, "from a file", true, r)
+	kept, err := load(f.e.StateDir, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(p.Device("s1").Intent, kept.head.Plan.Device("s1").Intent); d != "" {
+		t.Errorf("the intent does not survive the journal: %s", d)
+	}
 	r, err = f.e.Apply(context.Background(), back, leave)
 	if ExitCode(r, err) != 4 || !errors.Is(r.Results[0].Err, drivers.ErrMoved) {
 		t.Errorf("the same plan again is stale: exit %d, %+v, %v", ExitCode(r, err), r, err)

@@ -39,19 +39,22 @@ func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step
 // which starts to show a default has not changed.
 func (j *judge) fingerprint(owned render.Config) string {
 	h := sha256.New()
-	var line []byte
+	lines := make([]byte, 0, 8<<10) // handed on when nearly full
 	for i := range owned {
 		s := &owned[i]
 		if s.Key.Field != "" && j.d.Same(s.Key, &s.Value, nil, j.f) {
 			continue
 		}
-		line = line[:0]
 		for _, part := range [...]string{s.Key.Scope, s.Key.Object, s.Key.Field, s.Value} {
-			line = append(appendQuoted(line, part), ' ')
+			lines = append(appendQuoted(lines, part), ' ')
 		}
-		line[len(line)-1] = '\n'
-		h.Write(line) // never fails
+		lines[len(lines)-1] = '\n'
+		if len(lines) > 7<<10 {
+			h.Write(lines) // never fails
+			lines = lines[:0]
+		}
 	}
+	h.Write(lines)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
@@ -77,11 +80,16 @@ func (j *judge) canon(live render.Config) render.Config {
 			now := value(owned, c.Key)
 			for _, v := range []*string{c.After, c.Before} {
 				if now != nil && v != nil && j.d.Same(c.Key, now, v, j.f) {
-					spelled = append(spelled, render.Change{Key: c.Key, After: v})
+					if *now != *v {
+						spelled = append(spelled, render.Change{Key: c.Key, After: v})
+					}
 					break
 				}
 			}
 		}
+	}
+	if len(spelled) == 0 {
+		return owned
 	}
 	return render.Apply(owned, spelled)
 }

@@ -187,12 +187,12 @@ type ECN struct {
 
 // Queue is the behaviour of one priority and its egress queue.
 type Queue struct {
-	Used     bool  // it has a scheduler of its own: strict, or weighted with or without a weight
-	Lossless bool  // PFC: we send pause for this priority and obey it
-	Strict   bool  // strict priority; otherwise DWRR by Weight
-	Weight   uint8 // DWRR weight; 0 = none given
-	ECN      ECN
-	Drop     bool // WRED drops instead of marking
+	Used     bool  `json:",omitzero"` // it has a scheduler of its own: strict, or weighted with or without a weight
+	Lossless bool  `json:",omitzero"` // PFC: we send pause for this priority and obey it
+	Strict   bool  `json:",omitzero"` // strict priority; otherwise DWRR by Weight
+	Weight   uint8 `json:",omitzero"` // DWRR weight; 0 = none given
+	ECN      ECN   `json:",omitzero"`
+	Drop     bool  `json:",omitzero"` // WRED drops instead of marking
 }
 
 // Action is what the PFC watchdog does with a stuck queue.
@@ -255,9 +255,9 @@ type Policy struct {
 	TCPG     [8]uint8  // ingress priority group of each traffic class, or Unmapped
 	PFCQueue [8]uint8  // queue stopped by a received pause of each priority, or Unmapped
 	Queues   [8]Queue
-	Pause    Pause // part of AreaPFC, since the two exclude each other
-	Watchdog Watchdog
-	NCCL     NCCL
+	Pause    Pause    `json:",omitzero"` // part of AreaPFC, since the two exclude each other
+	Watchdog Watchdog `json:",omitzero"`
+	NCCL     NCCL     `json:",omitzero"`
 }
 
 // Only is p reduced to the areas in s: everything else is unknown and zero. Two sources that speak about different
@@ -322,20 +322,20 @@ func (t OriginTable) Get(site string, f Field) *model.Origin { return t[site][f]
 type Port struct {
 	Name     string        // the model's name, such as "downlink-1"
 	Iface    string        // the device's name, such as "Ethernet8"; "" when the inventory does not bind it
-	Peer     string        // name of the device at the other end, "" if none
-	PeerPort string        // the model's name of the port at the other end
+	Peer     string        `json:",omitzero"` // name of the device at the other end, "" if none
+	PeerPort string        `json:",omitzero"` // the model's name of the port at the other end
 	Role     string        // "fabric", "host", "storage", "border", "peer-link", "nic" or "unused"
-	IfaceAt  *model.Origin `json:"-"` // the line or profile that names the interface
-	RoleAt   *model.Origin `json:"-"` // the line that gives the role; nil when it follows from the link
-	Bond     string        // hosts: the bond that the port is a member of, "" if none
-	Rail     int           // hosts: the rail, from 1; 0 = none
-	NIC      string        // hosts: the NIC's model as in the catalog, "" when not given
-	Carries  model.Carries // what runs over the link; 0 = not said
-	Breakout int           // how many links the physical port carries; 0 and 1 mean that this one has it alone
+	IfaceAt  *model.Origin `json:"-"`         // the line or profile that names the interface
+	RoleAt   *model.Origin `json:"-"`         // the line that gives the role; nil when it follows from the link
+	Bond     string        `json:",omitzero"` // hosts: the bond that the port is a member of, "" if none
+	Rail     int           `json:",omitzero"` // hosts: the rail, from 1; 0 = none
+	NIC      string        `json:",omitzero"` // hosts: the NIC's model as in the catalog, "" when not given
+	Carries  model.Carries `json:",omitzero"` // what runs over the link; 0 = not said
+	Breakout int           `json:",omitzero"` // how many links the physical port carries; 0 and 1 mean that this one has it alone
 	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects
 	Speed    units.BitRate // bits per second
-	Cable    units.Length  // 0 = not given
-	State    State
+	Cable    units.Length  `json:",omitzero"` // 0 = not given
+	State    State         `json:",omitzero"`
 	Manage   Manage
 	Policy   int32 // index into Device.Policies
 }
