@@ -326,11 +326,7 @@ func TestImportSuggests(t *testing.T) {
 		}
 	}
 	rules := func() string {
-		var l []string
-		for _, f := range regexp.MustCompile(`(watchdog-on|cnp-class): `).FindAllString(b.call(t, "validate", path).out, -1) {
-			l = append(l, f)
-		}
-		return fmt.Sprint(l)
+		return fmt.Sprint(regexp.MustCompile(`(watchdog-on|cnp-class): `).FindAllString(b.call(t, "validate", path).out, -1))
 	}
 	if got := rules(); got != "[cnp-class:  watchdog-on: ]" && got != "[watchdog-on:  cnp-class: ]" {
 		t.Errorf("%s\n%s", got, text)
