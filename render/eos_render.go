@@ -191,7 +191,7 @@ func (b *eosBuilder) bundle() {
 		return
 	}
 	b.say(NeedsAdoption, diag.Error, "",
-		"plan and apply with --adopt to edit the service-profile that these ports bind now, if no other port binds it; or own maps, pfc, ecn, scheduler and watchdog together",
+		"plan and apply with --adopt to edit the service-profile that these ports bind now, if no other port binds it; or "+ownTogether,
 		"a service-profile carries %s, which the model owns, together with %s, which it does not: only one that is bound already can be edited in part",
 		strings.Join(own, ", "), strings.Join(other, ", "))
 }

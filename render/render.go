@@ -25,6 +25,22 @@ const Prefix = "fctl"
 // device is planned.
 const NeedsAdoption = "needs-adoption"
 
+const ownTogether = "own maps, pfc, ecn, scheduler and watchdog together"
+
+// AdoptedInVain corrects the hints of NeedsAdoption among l, the findings of a device with which adoption was tried: it
+// came to nothing, and trying it again would, too.
+func AdoptedInVain(l diag.List) {
+	hint := "--adopt finds no service-profile bound there to edit; "
+	if slices.ContainsFunc(l, func(x diag.Finding) bool { return x.Rule == adoptRule }) {
+		hint = "--adopt cannot edit what is bound, adopt says why; "
+	}
+	for i := range l {
+		if l[i].Rule == NeedsAdoption {
+			l[i].Hint = hint + ownTogether
+		}
+	}
+}
+
 // Key names one setting. Object is the smallest thing that the device writes as one, spelled as the device spells
 // it; Field is a part of it. Field "" is the object itself: that it exists, or its only value.
 //

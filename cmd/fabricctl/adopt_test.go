@@ -92,6 +92,32 @@ func TestOneAreaOnEOS(t *testing.T) {
 	}
 }
 
+// TestReimported: the profile has a name of ours from the time when the fabric was managed under another name. It is
+// adopted as any other: what stands in a profile is no stranger that uses it.
+func TestReimported(t *testing.T) {
+	was := strings.ReplaceAll(foreignEOS, "ROCE", "fctl-other-fabric")
+	b, leaf := leafBench(t, was, oneLeaf("{ecn: own}", port(1, ""), port(2, "")))
+	before := leaf.Running()
+	r := b.must(t, exitOK, "apply", "--yes", "--adopt")
+	if !strings.Contains(r.err, "adopts  qos profile fctl-other-fabric (for qos profile fctl-one-fabric)") {
+		t.Errorf("apply %s", r)
+	}
+	if got := leaf.Running(); strings.Contains(got, "fctl-one") || !strings.Contains(got, "minimum-threshold 800000 bytes") {
+		t.Errorf("the leaf holds %s", got)
+	}
+	b.must(t, exitOK, "plan", "--adopt", "--detailed-exitcode")
+	b.must(t, exitOK, "runs", "rollback", b.run(t))
+	if d := cmp.Diff(before, leaf.Running()); d != "" {
+		t.Errorf("after rollback (-want +got):\n%s", d)
+	}
+	b.write(t, "fabric.yaml", oneLeaf("own", port(1, ""), port(2, "")))
+	b.must(t, exitOK, "apply", "--yes", "--adopt", "--allow-disruptive")
+	if got := leaf.Running(); strings.Contains(got, "fctl-one") {
+		t.Errorf("all areas: the leaf holds %s", got)
+	}
+	b.must(t, exitOK, "plan", "--adopt", "--detailed-exitcode")
+}
+
 // TestOneAreaRefused: where no profile can be adopted, the plan says why and changes nothing.
 func TestOneAreaRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
@@ -109,6 +135,9 @@ func TestOneAreaRefused(t *testing.T) {
 			b, leaf := leafBench(t, tt.text, oneLeaf("{ecn: own}", port(1, ""), port(2, "")))
 			before := leaf.Held()
 			r := b.must(t, exitRefused, "plan", "--adopt")
+			if strings.Contains(r.out, "plan and apply with --adopt") || !strings.Contains(r.out, "hint: --adopt ") {
+				t.Errorf("the hint goes in a circle: %s", r)
+			}
 			if !strings.Contains(r.out+r.err, tt.want) || !strings.Contains(r.out+r.err, "needs-adoption") {
 				t.Errorf("no %q in %s", tt.want, r)
 			}
