@@ -225,9 +225,6 @@ func same(d *Dialect, f Facts, k Key, a, b *string) bool {
 	return d.Same(k, a, b, f)
 }
 
-// adoptRule is of findings that say what stands in the way of adoption.
-const adoptRule = "adopt"
-
 // Adopt finds live shared objects that may stand for ours: every wanted binding of ours now points at the live one,
 // and everything in the whole live configuration that points at it is a key we own. The mapping is injective unless
 // the wanted objects are equal. What stands in the way of adoption is said as info findings.
@@ -239,7 +236,7 @@ func Adopt(d *Dialect, dev intent.Device, f Facts, live Config) (Names, diag.Lis
 	want, _ := d.Render(dev, f)
 	var l diag.List
 	say := func(format string, a ...any) {
-		l.Add(diag.Finding{Rule: adoptRule, Severity: diag.Info, At: dev.Name, Msg: fmt.Sprintf(format, a...)})
+		l.Add(diag.Finding{Rule: "adopt", Severity: diag.Info, At: dev.Name, Msg: fmt.Sprintf(format, a...)})
 	}
 	exists, outside := map[Key]bool{}, map[Key]Key{} // outside: live object to a referrer that we do not own
 	for _, s := range live {

@@ -31,7 +31,7 @@ const ownTogether = "own maps, pfc, ecn, scheduler and watchdog together"
 // came to nothing, and trying it again would, too.
 func AdoptedInVain(l diag.List) {
 	hint := "--adopt finds no service-profile bound there to edit; "
-	if slices.ContainsFunc(l, func(x diag.Finding) bool { return x.Rule == adoptRule }) {
+	if slices.ContainsFunc(l, func(x diag.Finding) bool { return x.Rule == "adopt" }) {
 		hint = "--adopt cannot edit what is bound, adopt says why; "
 	}
 	for i := range l {

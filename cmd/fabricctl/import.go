@@ -382,5 +382,6 @@ func liveFindings(m infer.Model, read []seen, known diag.List) diag.List {
 			l.Add(f)
 		}
 	}
+	lint.Advise(l, live, m.Net)
 	return l
 }

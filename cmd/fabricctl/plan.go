@@ -206,7 +206,7 @@ func (a *app) planFor(ctx context.Context, m loaded, o planFlags) (*rollout.Plan
 	}
 	fmt.Fprintf(a.sys.err, "reading %s\n", count(reading, "device"))
 	p, err := e.Plan(ctx, net, rollout.PlanOptions{
-		Model: m.fabric.Digest(), Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
+		Model: m.fabric.Digest(), Fabric: m.fabric, Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
 	})
 	if err != nil {
 		return nil, interrupted(ctx, err)

@@ -196,12 +196,13 @@ func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted
 // liveFindings are what the rules say of the live fabric and not of the model.
 func liveFindings(want, live *intent.Net, f *model.Fabric) diag.List {
 	var l diag.List
-	for _, x := range lint.Check(live, nil).Without(lint.Check(want, nil)) {
+	for _, x := range lint.Check(live, f).Without(lint.Check(want, f)) {
 		if x.Severity > diag.Info {
 			x.Hint = "the model asks for something else: bring the devices to it, plan shows how" // a hint of the rule would change the model
 			l.Add(x)
 		}
 	}
+	lint.Advise(l, live, want)
 	if f == nil {
 		return l.Sort()
 	}

@@ -1,11 +1,8 @@
 package rollout
 
 import (
-	"fmt"
-
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
-	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -82,38 +79,4 @@ func (g *collector) add(dev *intent.Device, p *intent.Port, ds []intent.Differen
 		return
 	}
 	g.out[i].Ports = append(g.out[i].Ports, p.Iface)
-}
-
-// outlook is what a device does once its steps are carried out, in all areas, owned or not.
-func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.Config, steps []Step) intent.Device {
-	for _, s := range steps {
-		live = render.Apply(live, s.Changes)
-	}
-	lifted, _ := d.Lift(live, f)
-	return intent.Join(*dev, lifted)
-}
-
-// disagreements lints the fabric as it will be after the plan: what is not owned stays as it is live, and may not fit
-// what is. They are warnings, since the model itself is right, and only those that the model does not share.
-func disagreements(want *intent.Net, ds []outlooks) diag.List {
-	type same struct {
-		rule, msg string
-		pos       diag.Pos
-	}
-	known := map[same]bool{}
-	for _, f := range lint.Check(want, nil) {
-		known[same{f.Rule, f.Msg, f.Pos}] = true
-	}
-	var l diag.List
-	after := &intent.Net{Fabric: want.Fabric}
-	for _, d := range ds {
-		after.Devices = append(after.Devices, d.after)
-	}
-	for _, f := range lint.Check(after, nil) {
-		if f.Severity == diag.Error && !known[same{f.Rule, f.Msg, f.Pos}] {
-			f.Severity, f.Msg = diag.Warning, fmt.Sprintf("after this plan, %s", f.Msg)
-			l.Add(f)
-		}
-	}
-	return l.Sort()
 }

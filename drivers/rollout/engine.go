@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -34,9 +35,10 @@ type Engine struct {
 
 // PlanOptions are the choices of a plan.
 type PlanOptions struct {
-	Model string // digest of the model
-	Adopt bool   // look for live objects that may stand for ours
-	Lab   bool   // every target is emulated: unverified platforms need no leave
+	Model  string        // digest of the model
+	Fabric *model.Fabric // the model, for what it promises of its classes; nil looks at the devices alone
+	Adopt  bool          // look for live objects that may stand for ours
+	Lab    bool          // every target is emulated: unverified platforms need no leave
 }
 
 // ApplyOptions are the leaves that a user gives. They stand in the journal and hold for Resume too.

@@ -12,7 +12,6 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
-	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -205,38 +204,6 @@ func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []St
 // names reports whether a key is made of names of which one of the interfaces is one.
 func names(k render.Key, ifaces []string) bool {
 	return slices.ContainsFunc(k.Words(), func(w string) bool { return slices.Contains(ifaces, w) })
-}
-
-// outlooks are what a device does now, what it does once the plan is carried out, and what it would do if nothing of it
-// were held. now and free are looked at only where wanted: something is held.
-type outlooks struct {
-	now, after, free intent.Device
-	wanted           bool
-}
-
-// unsafe are the errors of the agreement that leaving out what is held would make: the fabric has them neither now nor
-// in the model, and would not have them if the held changes were carried out too.
-func unsafe(want *intent.Net, ds []outlooks, left []string) diag.List {
-	net := func(pick func(outlooks) intent.Device) *intent.Net {
-		n := &intent.Net{Fabric: want.Fabric, Devices: make([]intent.Device, len(ds))}
-		for i, d := range ds {
-			n.Devices[i] = pick(d)
-		}
-		return n
-	}
-	found := func(n *intent.Net) diag.List { return lint.Check(n, nil) }
-	after := found(net(func(o outlooks) intent.Device { return o.after })).Without(found(want)).
-		Without(found(net(func(o outlooks) intent.Device { return o.now }))).
-		Without(found(net(func(o outlooks) intent.Device { return o.free })))
-	var l diag.List
-	for _, f := range after {
-		if f.Severity == diag.Error {
-			f.Msg = fmt.Sprintf("with %s left out, %s", strings.Join(left, ", "), f.Msg)
-			f.Hint = "wait until the hold is over or release it (fabricctl hold list), or plan with --device what does not depend on it"
-			l.Add(f)
-		}
-	}
-	return l.Sort()
 }
 
 // LeftGroups are what a plan leaves out because of holds.

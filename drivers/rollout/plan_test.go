@@ -16,6 +16,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -430,20 +431,23 @@ func TestPlanOutlook(t *testing.T) {
 		return d
 	}
 	want := &intent.Net{Devices: []intent.Device{device("a", "b", true), device("b", "a", true)}}
-	later := func(ds ...intent.Device) (os []outlooks) {
+	stays := func(ds ...intent.Device) (os []outlooks) {
 		for _, d := range ds {
-			os = append(os, outlooks{after: d})
+			os = append(os, outlooks{now: d, after: d, free: d})
 		}
 		return os
 	}
-	if l := disagreements(want, later(want.Devices...)); len(l) > 0 {
+	if l := outcome(nil, want, stays(want.Devices...), nil); len(l) > 0 {
 		t.Errorf("the fabric as wanted: %v", l)
 	}
-	l := disagreements(want, later(device("a", "b", true), device("b", "a", false)))
-	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, ") {
-		t.Errorf("one end only: %v", l)
+	l := outcome(nil, want, stays(device("a", "b", true), device("b", "a", false)), nil)
+	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, a:p1") {
+		t.Errorf("one end only, as it is now: %v", l)
 	}
-	if l := disagreements(want, later(device("a", "b", true), intent.Join(want.Devices[1], nil))); len(l) > 0 {
+	if hint := "own pfc on b, or set it by hand: the model says priority 3 pfc on, b none"; len(l) != 1 || l[0].Hint != hint {
+		t.Errorf("got hint %q, want %q", l[0].Hint, hint)
+	}
+	if l := outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
 		t.Errorf("an end that is not known: %v", l)
 	}
 
@@ -455,13 +459,49 @@ func TestPlanOutlook(t *testing.T) {
 		}
 		return os
 	}
-	if l := unsafe(want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
+	if l := outcome(nil, want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
 		t.Errorf("leaving b out breaks what was whole: %v", l)
 	}
-	if l := unsafe(want, looks(half, half), []string{"b"}); len(l) > 0 {
+	if l := outcome(nil, want, looks(off, half), nil); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "after this plan, and not now, a:p1") {
+		t.Errorf("writing to a alone breaks what was whole: %v", l)
+	}
+	if l := outcome(nil, want, looks(half, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Warning {
 		t.Errorf("what is broken already does not stop the others: %v", l)
 	}
-	if l := unsafe(want, looks(half, on), []string{"b"}); len(l) > 0 {
+	if l := outcome(nil, want, looks(half, on), []string{"b"}); len(l) > 0 {
 		t.Errorf("nothing is broken: %v", l)
+	}
+}
+
+// A repair of one device of two is no new error, although the message is another one; a second device with the same error is.
+func TestPlanOutlookOfParts(t *testing.T) {
+	device := func(name string, mtu units.Bytes) intent.Device {
+		d := intent.Device{Name: name, Role: "leaf", Ports: []intent.Port{{Name: "p1", Iface: "p1", Peer: "spine", PeerPort: name, Role: "fabric"}}}
+		d.Ports[0].Policy = d.Intern(intent.Policy{Known: intent.AreaSet(intent.AreaMTU), MTU: mtu})
+		return d
+	}
+	spine := intent.Device{Name: "spine", Role: "spine"}
+	net := func(a, b units.Bytes) []intent.Device {
+		return []intent.Device{device("a", a), device("b", b), device("c", 9214), device("d", 9214), device("e", 9214), spine}
+	}
+	looks := func(now, after []intent.Device) (os []outlooks) {
+		for i := range now {
+			os = append(os, outlooks{now: now[i], after: after[i], free: after[i]})
+		}
+		return os
+	}
+	want := &intent.Net{Devices: net(9214, 9214)}
+	for name, c := range map[string]struct {
+		now, after []intent.Device
+		severity   diag.Severity
+	}{
+		"a repaired":    {net(1500, 1500), net(9214, 1500), diag.Warning},
+		"b broken":      {net(9214, 9214), net(9214, 1500), diag.Error},
+		"b broken, too": {net(1500, 9214), net(1500, 1500), diag.Error},
+	} {
+		l := outcome(nil, want, looks(c.now, c.after), nil)
+		if len(l) != 1 || l[0].Rule != "mtu-path" || l[0].Severity != c.severity {
+			t.Errorf("%s: got %v, want one %s of mtu-path", name, l, c.severity)
+		}
 	}
 }

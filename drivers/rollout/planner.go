@@ -48,10 +48,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 		})
 	}
 	wg.Wait()
-	p.Finds = disagreements(net, outlook)
-	if left := p.LeftOut(); len(left) > 0 {
-		p.Finds = append(p.Finds, unsafe(net, outlook, left)...).Sort()
-	}
+	p.Finds = outcome(o.Fabric, net, outlook, p.LeftOut())
 	if err := context.Cause(ctx); err != nil {
 		var silent []string
 		for _, d := range p.Devices {
@@ -70,8 +67,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	return p, nil
 }
 
-// planDevice plans one device, and says what it does later, and now where something is held: a device that is
-// not known knows nothing.
+// planDevice plans one device, and says what it does now and later.
 func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o PlanOptions) (dp DevicePlan, look outlooks) {
 	dp = DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
 	dp.Mode, dp.Reason = mode(&d)
@@ -80,7 +76,6 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o
 	if dp.Mode == Skipped {
 		return dp, look
 	}
-	look.wanted = len(all) > 0
 	if err := e.read(ctx, d, all, o, &dp, &look); err != nil {
 		held := all.of(&d, dp.Facts)
 		msg := oneLine(err.Error())
@@ -175,15 +170,16 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	}
 	d = d.Bind(f.Aliases)
 	held := all.of(&d, f)
-	seen, finds := observed(dialect, &d, f, live, dp.Mode)
-	dp.Observed = seen
+	lifted, finds := dialect.Lift(live, f)
+	finds = observed(&d, lifted, finds, dp.Mode)
 	dp.Findings.Add(finds...)
-	if look.wanted {
-		look.now = outlook(dialect, &d, f, live, nil)
-		look.free = look.now
-	}
+	dp.Observed = observedOf(&d, lifted, dp.Mode)
+	look.now = intent.Join(d, lifted)
+	look.after, look.free = look.now, look.now
 	defer func() {
-		look.after = outlook(dialect, &d, f, live, dp.Steps)
+		if len(dp.Steps) > 0 {
+			look.after = outlook(dialect, &d, f, live, dp.Steps)
+		}
 		if len(held) == 0 {
 			look.free = look.after
 		}
@@ -202,6 +198,9 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 		look.free = outlook(dialect, &d, f, live, dp.stepsAround(held, dialect, d, f, live))
 	} else {
 		dp.steps(dialect, d, f, live)
+	}
+	if o.Adopt {
+		render.AdoptedInVain(dp.Findings)
 	}
 	if held.whole(&d) {
 		return nil
@@ -364,9 +363,8 @@ func others(d *intent.Device, lifted map[string]intent.Policy) string {
 	return fmt.Sprintf("it shows %s, which the model does not name: correct the nics of %s in the inventory", strings.Join(names, ", "), d.Name)
 }
 
-// observed compares the behaviour of what is not owned with the model: shown, never planned.
-func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live render.Config, m Mode) ([]Behaviour, diag.List) {
-	lifted, l := dialect.Lift(live, f)
+// observed is what l, the findings of lifting what a device holds, and its ports say about it: shown, never planned.
+func observed(d *intent.Device, lifted map[string]intent.Policy, l diag.List, m Mode) diag.List {
 	for i := range l {
 		l[i].Severity = min(l[i].Severity, diag.Warning) // what is on a device does not block its own repair
 		l[i].At = cmp.Or(l[i].At, d.Name)
@@ -389,5 +387,5 @@ func observed(dialect *render.Dialect, d *intent.Device, f render.Facts, live re
 			l.Add(f)
 		}
 	}
-	return observedOf(d, lifted, m), l
+	return l
 }

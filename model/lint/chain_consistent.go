@@ -38,7 +38,7 @@ func runChainConsistent(p *Pass) {
 				prio: prio, other: -1, group: pol.TCPG[prio], queue: pol.TCQueue[prio], pfcQueue: pol.PFCQueue[prio],
 				line: pl.Origin(perQueue("class.", prio, "")).At(), active: pl.Active,
 			}
-			if c.queue == intent.Unmapped || c.queue != c.pfcQueue || int(c.group) != prio {
+			if reached[prio] && (c.queue == intent.Unmapped || c.queue != c.pfcQueue || int(c.group) != prio) { // where no code point leads, no packet is lost
 				bad.add(c, pl)
 			}
 			for tc := range pol.TCQueue {

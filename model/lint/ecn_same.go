@@ -14,6 +14,7 @@ var ecnSame = Rule{
 	ID:       "ecn-same",
 	Title:    "like ports of like devices mark alike",
 	Severity: diag.Warning,
+	Areas:    intent.AreaSet(intent.AreaECN),
 	Run:      runECNSame,
 }
 

@@ -29,7 +29,7 @@ type Rule struct {
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
 	return []Rule{
-		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, marking, mtuPath, mtuRoCE,
+		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, losslessProtected, marking, mtuPath, mtuRoCE,
 		oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, sharedPort, sharedPriority,
 		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
 	}

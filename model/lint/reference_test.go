@@ -249,7 +249,7 @@ func broken(n *intent.Net) map[string]bool {
 // badChain reports whether packets of a lossless priority, or others in their way, miss its group or queue.
 func badChain(p *intent.Policy) bool {
 	for _, i := range p.Lossless() {
-		if p.TCQueue[i] != p.PFCQueue[i] || p.TCPG[i] != uint8(i) {
+		if slices.Contains(p.DSCP[:], uint8(i)) && (p.TCQueue[i] != p.PFCQueue[i] || p.TCPG[i] != uint8(i)) {
 			return true
 		}
 		for _, tc := range p.DSCP {

@@ -12,6 +12,7 @@ var watchdogGtPause = Rule{
 	ID:       "watchdog-gt-pause",
 	Title:    "the watchdog waits longer than congestion pauses, and not so long that a storm spreads",
 	Severity: diag.Warning,
+	Areas:    intent.AreaSet(intent.AreaWatchdog),
 	Run:      runWatchdogGtPause,
 }
 
