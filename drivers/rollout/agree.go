@@ -13,8 +13,8 @@ import (
 // Check refuses a plan that does not come from net as it stands, with a *RefusedError that names what does not fit: a
 // file is a proposal, and the model decides what may be written. It contacts no device; what only a device knows (what
 // it holds, what a change risks there, what may be adopted) is checked again by Apply before its first write. net is
-// the whole model, of which p may be a part. Verified and Lab are not believed but set: Verified from net, Lab from lab,
-// which says whether a device is emulated.
+// the whole model, of which p may be a part. Intent, Verified and Lab are not believed but set: the first two from net,
+// Lab from lab, which says whether a device is emulated.
 func (e *Engine) Check(p *Plan, net *intent.Net, lab func(device string) bool) error {
 	err := p.check()
 	if err == nil && p.Fabric != net.Fabric {
@@ -69,9 +69,7 @@ func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
 	}
 	want = holdSet(d.Held).without(want.Bind(d.Facts.Aliases))
 	want.Origins = nil
-	if same, err := sameJSON(d.Intent, &want); err != nil || !same {
-		return fmt.Errorf("what it is to do is not what the model says")
-	}
+	d.Intent = &want
 	dialect := e.Dialect(d.OS)
 	if dialect == nil {
 		return fmt.Errorf("no dialect is called %q", d.OS)

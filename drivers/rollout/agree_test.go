@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -18,7 +20,7 @@ func remade(f *fabric, d *DevicePlan) {
 	dialect := f.e.Dialect("test")
 	facts := d.Facts
 	facts.Names = d.Adopted
-	j := newJudge(dialect, facts, *d.Intent, d.Steps)
+	j := newJudge(dialect, facts, f.net.Device(d.Name).Bind(facts.Aliases), d.Steps)
 	at := f.boxes[d.Name].running.Filter(j.own)
 	for i := range d.Steps {
 		s := &d.Steps[i]
@@ -44,7 +46,7 @@ func TestCheck(t *testing.T) {
 		{"nothing", "", func(*Plan, *DevicePlan) {}},
 		{"another fabric", `it is for fabric "pod2", the model is "pod1"`, func(p *Plan, _ *DevicePlan) { p.Fabric = "pod2" }},
 		{"a device of no model", `the model has no device "s9"`, func(_ *Plan, d *DevicePlan) {
-			d.Name, d.Intent.Name = "s9", "s9"
+			d.Name = "s9"
 			for i := range d.Steps {
 				d.Steps[i].Device = "s9"
 			}
@@ -53,8 +55,6 @@ func TestCheck(t *testing.T) {
 		{"a host that is none", "another kind", func(_ *Plan, d *DevicePlan) { d.Host = true }},
 		{"left alone", `its mode is "observe" in the plan, and "write" by the model`, func(_ *Plan, d *DevicePlan) { d.Mode, d.Steps = Watch, nil }},
 		{"never read", "does not say what it held", func(_ *Plan, d *DevicePlan) { d.Live, d.Steps = "", nil }},
-		{"another intent", "is not what the model says", func(_ *Plan, d *DevicePlan) { d.Intent.Ports[0].Manage = intent.Manage{} }},
-		{"other interface names", "is not what the model says", func(_ *Plan, d *DevicePlan) { d.Facts.Aliases = map[string]string{"p1": "x1"} }},
 		{"another device behind the name", "serial number", func(_ *Plan, d *DevicePlan) { d.Facts.Serial = "X" }},
 		{"another wave", "wave 3", func(_ *Plan, d *DevicePlan) {
 			for i := range d.Steps {
@@ -105,10 +105,15 @@ func TestCheckSetsFlags(t *testing.T) {
 	f := newFabric(stateDir(t), "s1", "h1")
 	p := f.plan(t)
 	f.net.Devices[0].Profile.Verified = false
-	p.Devices[0].Intent.Profile.Verified = false
+	p.Devices[0].Intent.Ports[0].Manage = intent.Manage{}
 	p.Devices[0].Verified, p.Lab = true, true
 	if err := f.e.Check(p, f.net, func(n string) bool { return n == "s1" }); err != nil || p.Lab || p.Devices[0].Verified || !p.Devices[1].Verified {
 		t.Errorf("%v: lab %v, verified %v", err, p.Lab, p.Devices[0].Verified)
+	}
+	want := f.net.Devices[0].Bind(p.Devices[0].Facts.Aliases)
+	want.Origins = nil
+	if d := cmp.Diff(&want, p.Devices[0].Intent); d != "" {
+		t.Errorf("the intent is not the model's (-want +got):\n%s", d)
 	}
 	if err := f.e.Check(p, f.net, func(string) bool { return true }); err != nil || !p.Lab {
 		t.Errorf("%v: lab %v", err, p.Lab)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +15,14 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// Apply carries out a plan. An error means that no device was touched; errors.As *RefusedError when that was for
+// Apply carries out a plan: that of Plan as it is, that of a file after Check. An error means that no device was touched; errors.As *RefusedError when that was for
 // safety. Otherwise the Run says what each device holds. A plan without changes takes no lease, leaves no journal and
 // returns a Run without an id.
 //
 // When ctx ends, no further device is started, and those in progress are taken back (Cause Interrupted), which may
 // take as long as Engine.Grace.
 func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, error) {
-	if err := p.check(); err != nil {
+	if err := cmp.Or(p.check(), p.bound()); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	if err := p.Refusal(); err != nil {
@@ -47,7 +48,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 			return nil, err
 		}
 		a := &attempt{plan: p, log: log, saves: map[string]bool{}}
-		return a, a.append(recRun, runRecord{ID: id, Plan: p, Options: o})
+		return a, a.append(recRun, headOf(id, p, o))
 	})
 	if err != nil {
 		return nil, err

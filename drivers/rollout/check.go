@@ -31,15 +31,22 @@ func (p *Plan) check() error {
 	return nil
 }
 
+// bound wants each device with steps to have its intent: that of the planner, of Check, or of the journal.
+func (p *Plan) bound() error {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; len(d.Steps) > 0 && (d.Intent == nil || d.Intent.Name != d.Name) {
+			return fmt.Errorf("%s: has steps without its own intent", d.Name)
+		}
+	}
+	return nil
+}
+
 func (d *DevicePlan) check() error {
 	if len(d.Steps) == 0 {
 		return nil
 	}
 	if d.Mode != Write || d.Blocked || d.Error != "" {
 		return fmt.Errorf("has steps although nothing may be written")
-	}
-	if d.Intent == nil || d.Intent.Name != d.Name {
-		return fmt.Errorf("has steps without its own intent")
 	}
 	at := d.Live
 	seen := map[render.Key]bool{}

@@ -21,10 +21,11 @@ import (
 
 // PlanSchema names the format of a plan file. A reader that does not know it refuses the file. What plan -o json prints
 // is another format, fabricctl/plan/v1, which is for reading.
-const PlanSchema = "fabricctl/plan-file/v1"
+const PlanSchema = "fabricctl/plan-file/v2"
 
 // Plan is what Apply will do, and all it needs to know: it is computed by reading devices, written to a file for
-// review, and stands whole at the head of the run's journal. It holds no secrets.
+// review, and stands at the head of the run's journal. It holds no secrets. A file does not hold what the model says of
+// the devices (DevicePlan.Intent): Engine.Check takes that from the model.
 type Plan struct {
 	Schema  string       `json:"schema"`             // PlanSchema
 	Tool    string       `json:"tool"`               // version of fabricctl that made the plan
@@ -71,7 +72,7 @@ type DevicePlan struct {
 	Findings  diag.List      `json:"findings,omitempty"`
 	Blocked   bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
 	Error     string         `json:"error,omitempty"`   // the device could not be read or rendered
-	Intent    *intent.Device `json:"intent,omitempty"`  // resolved, without origins: decides ownership when a run is finished or undone. Not a stable format
+	Intent    *intent.Device `json:"-"`                 // resolved, without origins: decides ownership. Nil in what Decode returns, and where there are no steps
 }
 
 // Ops counts the changes of a device by kind.
@@ -180,29 +181,39 @@ func ReadFile(path string) (*Plan, error) {
 
 // Decode reads what Encode writes.
 func Decode(b []byte) (*Plan, error) {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&head); err != nil {
-		return nil, plainJSON(err)
-	}
-	switch head.Schema {
-	case PlanSchema:
-	case "fabricctl/plan/v1", "fabricctl/drift/v1":
-		return nil, fmt.Errorf("schema is %q, which -o json prints for reading; plan --out writes a plan file", head.Schema)
-	default:
-		return nil, fmt.Errorf("schema is %q, this version of fabricctl reads %q", head.Schema, PlanSchema)
-	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	p := new(Plan)
-	if err := d.Decode(p); err != nil {
+	err := d.Decode(p)
+	if err != nil || p.Schema != PlanSchema { // a file of another kind is not judged by the fields of this one
+		if other := otherSchema(b); other != nil {
+			return nil, other
+		}
+	}
+	if err != nil {
 		return nil, plainJSON(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("there is more after the plan")
 	}
 	return p, p.check()
+}
+
+// otherSchema says that b is JSON with another schema than that of a plan file; nil when it is not.
+func otherSchema(b []byte) error {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&head); err != nil {
+		return nil
+	}
+	switch head.Schema {
+	case PlanSchema:
+		return nil
+	case "fabricctl/plan/v1", "fabricctl/drift/v1":
+		return fmt.Errorf("schema is %q, which -o json prints for reading; plan --out writes a plan file", head.Schema)
+	}
+	return fmt.Errorf("schema is %q, this version of fabricctl reads %q", head.Schema, PlanSchema)
 }
 
 // plainJSON is a decoder's error in the words of a user.

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
 )
 
@@ -33,9 +36,40 @@ const (
 )
 
 type runRecord struct {
-	ID      string       `json:"id"`
-	Plan    *Plan        `json:"plan"`
-	Options ApplyOptions `json:"options"`
+	ID      string           `json:"id"`
+	Plan    *Plan            `json:"plan"`
+	Options ApplyOptions     `json:"options"`
+	Intents []*intent.Device `json:"intents,omitempty"` // of the devices with steps: what a run is finished or undone by. Not a stable format
+}
+
+// headOf is the record of a run that is about to begin.
+func headOf(id string, p *Plan, o ApplyOptions) runRecord {
+	r := runRecord{ID: id, Plan: p, Options: o}
+	for i := range p.Devices {
+		if d := &p.Devices[i]; len(d.Steps) > 0 {
+			r.Intents = append(r.Intents, d.Intent)
+		}
+	}
+	return r
+}
+
+// whole makes a plan of the record that was read.
+func (r *runRecord) whole() error {
+	if r.Plan == nil {
+		return errors.New("it has no plan")
+	}
+	if r.Plan.Schema != PlanSchema {
+		return fmt.Errorf("its plan is of schema %q, this version of fabricctl reads %q", r.Plan.Schema, PlanSchema)
+	}
+	for _, in := range r.Intents {
+		if in == nil {
+			return errors.New("an intent is missing")
+		}
+		if d := r.Plan.Device(in.Name); d != nil {
+			d.Intent = in
+		}
+	}
+	return cmp.Or(r.Plan.check(), r.Plan.bound())
 }
 
 type attemptRecord struct {
@@ -98,10 +132,10 @@ func (s *story) add(r journal.Record) error {
 		if err := r.Into(&s.head); err != nil {
 			return err
 		}
-		if s.head.Plan == nil {
-			return fmt.Errorf("journal record %d has no plan", r.Seq)
+		if err := s.head.whole(); err != nil {
+			return fmt.Errorf("journal record %d (%s): %w", r.Seq, r.Kind, err)
 		}
-		return s.head.Plan.check()
+		return nil
 	case recAttempt:
 		var x attemptRecord
 		if err := r.Into(&x); err != nil {
