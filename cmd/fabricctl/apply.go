@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -66,6 +67,10 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if a.readOnly {
 		return fail(exitRefused, "leave --read-only away to write", "apply: %w", drivers.ErrReadOnly)
 	}
+	file := func() (*rollout.Plan, error) { return nil, nil }
+	if len(args) == 1 {
+		file = ahead(func() (*rollout.Plan, error) { return rollout.ReadFile(args[0]) })
+	}
 	m, err := a.mustLoad(o.settled()...)
 	if err != nil {
 		return err
@@ -74,16 +79,18 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if err != nil {
 		return err
 	}
-	var p *rollout.Plan
-	if len(args) == 1 {
-		if p, err = rollout.ReadFile(args[0]); err != nil {
-			return err
-		}
-		if want := m.fabric.Digest(); p.Model != want {
+	p, err := file()
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		digest := ahead(func() (string, error) { return m.fabric.Digest(), nil })
+		unfit := e.Check(p, m.net, m.emulated)
+		if want, _ := digest(); p.Model != want {
 			return fail(exitRefused, "make a new plan", "%s was made from another model: digest %.12s there, %.12s now", args[0], p.Model, want)
 		}
-		if err := e.Check(p, m.net, m.emulated); err != nil {
-			return a.finish(ctx, nil, err, json)
+		if unfit != nil {
+			return a.finish(ctx, nil, unfit, json)
 		}
 	} else {
 		if p, err = a.planFor(ctx, m, o.planFlags); err != nil {
@@ -109,6 +116,13 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	}
 	r, err := e.Apply(ctx, p, o.opts)
 	return a.finish(ctx, r, err, json)
+}
+
+// ahead starts f beside what comes next; the result waits for it.
+func ahead[T any](f func() (T, error)) func() (T, error) {
+	wait := sync.OnceValues(f)
+	go wait()
+	return wait
 }
 
 // applicable says before anything is touched what apply would refuse, with the flag that allows it.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -88,14 +90,8 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 	}
 	var l diag.List
 	first, more := map[same]int{}, map[int]int{}
-	for i := range net.Devices {
-		dev := net.Devices[i]
-		d := render.ByOS(dev.OS())
-		if d == nil || dev.State == intent.Absent {
-			continue
-		}
-		owns := slices.ContainsFunc(dev.Ports, func(p intent.Port) bool { return p.Manage.Owned() != 0 })
-		_, found := d.Render(dev, render.Facts{})
+	for i, found := range inexpressible(net) {
+		owns := slices.ContainsFunc(net.Devices[i].Ports, func(p intent.Port) bool { return p.Manage.Owned() != 0 })
 		for _, f := range found {
 			if f.Rule == render.NeedsAdoption || !owns {
 				f.Severity = min(f.Severity, diag.Warning) // the plan decides it, or there is none
@@ -116,6 +112,26 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 		l[at].Msg += fmt.Sprintf(" (and on %s more)", count(n, "device"))
 	}
 	return l
+}
+
+// inexpressible are the findings of rendering each device, on all processors.
+func inexpressible(net *intent.Net) []diag.List {
+	found := make([]diag.List, len(net.Devices))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i, dev := range net.Devices {
+		d := render.ByOS(dev.OS())
+		if d == nil || dev.State == intent.Absent {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			_, found[i] = d.Render(dev, render.Facts{})
+		})
+	}
+	wg.Wait()
+	return found
 }
 
 // mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.

@@ -2,9 +2,11 @@ package rollout
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
@@ -20,27 +22,47 @@ func (e *Engine) Check(p *Plan, net *intent.Net, lab func(device string) bool) e
 	if err == nil && p.Fabric != net.Fabric {
 		err = fmt.Errorf("it is for fabric %q, the model is %q", p.Fabric, net.Fabric)
 	}
-	p.Lab = true
+	if err == nil {
+		err = e.eachAgrees(p, net)
+	}
+	p.Lab = err == nil
 	for i := range p.Devices {
-		if err != nil {
-			break
-		}
 		d := &p.Devices[i]
-		want := net.Device(d.Name)
-		if want == nil {
-			err = fmt.Errorf("the model has no device %q", d.Name)
-			break
-		}
-		d.Verified = want.Profile.Verified
 		p.Lab = p.Lab && (d.Mode == Skipped || lab(d.Name))
-		if err = e.agrees(d, *want, p.Adopt); err != nil {
-			err = fmt.Errorf("%s: %w", d.Name, err)
-		}
 	}
 	if err != nil {
 		return &RefusedError{Reason: "the plan does not fit the model: " + err.Error(), Hint: "make a new plan", Err: err}
 	}
 	return nil
+}
+
+// eachAgrees compares the devices of p with those of net, several at a time. The error is that of the first one.
+func (e *Engine) eachAgrees(p *Plan, net *intent.Net) error {
+	model := make(map[string]*intent.Device, len(net.Devices))
+	for i := range net.Devices {
+		model[net.Devices[i].Name] = &net.Devices[i]
+	}
+	errs := make([]error, len(p.Devices))
+	slots := make(chan struct{}, e.parallel())
+	var wg sync.WaitGroup
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		want := model[d.Name]
+		if want == nil {
+			errs[i] = fmt.Errorf("the model has no device %q", d.Name)
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			d.Verified = want.Profile.Verified
+			if err := e.agrees(d, *want, p.Adopt); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", d.Name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
 }
 
 // agrees compares the plan of one device with the device of the model.
