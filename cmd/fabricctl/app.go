@@ -43,8 +43,8 @@ type app struct {
 	parallel  int
 	stateDir  string
 
-	log    *slog.Logger
-	single gnmi.Single // what this call has learned of its switches
+	log   *slog.Logger
+	known gnmi.Known // what this call has learned of its switches
 }
 
 // run is the whole program: it returns the exit code.

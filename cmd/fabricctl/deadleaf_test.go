@@ -184,7 +184,7 @@ func viewDial(t *testing.T, s *sight) string {
 		fmt.Fprintf(&b, "%s %s %s %v\n", dev.Name, dev.Serial, dev.Hostname, e.Lab.V)
 		if dev.OS() == "sonic" {
 			c, err := d.gnmiConfig(context.Background(), e)
-			c.Single, c.Log = nil, nil
+			c.Known, c.Log = nil, nil
 			fmt.Fprintf(&b, "%+v %s %s %v\n", c, c.Password.Reveal(), c.TLS.CA, err)
 			continue
 		}

@@ -78,7 +78,7 @@ func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 func (d *dialler) gnmiConfig(ctx context.Context, e *model.Endpoint) (gnmi.Config, error) {
 	c := gnmi.Config{
 		Name: e.Device, Address: net.JoinHostPort(e.Address.V, strconv.Itoa(e.GNMI.Port.V)), Plaintext: e.GNMI.Plaintext.V,
-		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Single: &d.app.single, Log: d.app.log,
+		TLS: gnmi.TLS{ServerName: e.GNMI.ServerName.V, Insecure: e.GNMI.Insecure.V}, Known: &d.app.known, Log: d.app.log,
 		ReadOnly: d.app.readOnly,
 	}
 	user, err := d.text(ctx, e.GNMI.Username)

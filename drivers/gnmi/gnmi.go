@@ -59,7 +59,7 @@ type Config struct {
 	Plaintext bool         // no TLS at all, password in the clear; warned about
 	Via       []ssh.Config // jump hosts, the first one reached directly
 	ReadOnly  bool         // makes every write impossible, also the Set of Try
-	Single    *Single      // switches known to have one ASIC; nil = ask on every connection
+	Known     *Known       // what other connections of the run have learned; nil = nothing, and nothing is kept
 	Log       *slog.Logger // nil = silent
 }
 
@@ -77,6 +77,7 @@ type Device struct {
 	config Config
 	target *target.Target
 	via    *ssh.Client // the last jump host, or nil
+	last   *look       // what was seen last, to know it again
 	look   *look       // what Facts saw, for the Read that follows it
 	closed bool
 
@@ -89,7 +90,7 @@ var (
 )
 
 // Dial prepares a connection, which gRPC makes at the first call. That call is made here, so that a bad address,
-// certificate or password shows: it asks for a second ASIC. Where Config.Single has the answer no call is made, and
+// certificate or password shows: it asks for a second ASIC. Where Config.Known has the answer no call is made, and
 // what is wrong with the connection shows at its first use. The context bounds the dialling only.
 func Dial(ctx context.Context, c Config) (*Device, error) {
 	if c.Log == nil {
@@ -122,6 +123,7 @@ func (d *Device) dial(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: gnmi: %w", c.Name, err)
 		}
+		conf.ClientSessionCache = c.Known.sessions(c)
 		conf.VerifyConnection = func(tls.ConnectionState) error { // asked last, when nothing else was amiss
 			d.trusted.Store(true)
 			return nil
@@ -154,13 +156,13 @@ func (d *Device) dial(ctx context.Context) error {
 	if err != nil {
 		return d.failed(ctx, "dial "+c.Address, err)
 	}
-	if c.Single.has(c) {
+	if c.Known.single(c) {
 		return nil
 	}
 	if err := d.oneASIC(ctx); err != nil {
 		return err
 	}
-	c.Single.add(c)
+	c.Known.addSingle(c)
 	c.Log.Debug("gnmi connected", "device", c.Name, "address", c.Address)
 	return nil
 }
@@ -179,26 +181,39 @@ func (d *Device) isSonic(ctx context.Context) error {
 	return nil
 }
 
-// Single remembers which switches have one ASIC, so that a run asks each of them once. The zero value knows none, and
-// one may be shared by the connections of a run: a switch does not grow an ASIC meanwhile. Its methods may be called
-// by several goroutines.
-type Single struct{ known sync.Map } // of place
+// Known is what the connections of a run learn of their switches: which have one ASIC, so that each is asked once (it
+// does not grow one meanwhile), and TLS sessions, so that a second connection need not prove again what the first has
+// proven: only the switch that did has the key of its session, and any other is verified like the first time. The zero
+// value knows nothing. Its methods may be called by several goroutines.
+type Known struct {
+	asics sync.Map // place to true, for switches with one
+	tls   sync.Map // place to tls.ClientSessionCache
+}
 
 // place is where a switch was asked.
 type place struct{ name, address string }
 
-func (s *Single) has(c Config) bool {
-	if s == nil {
+func (k *Known) single(c Config) bool {
+	if k == nil {
 		return false
 	}
-	_, ok := s.known.Load(place{c.Name, c.Address})
+	_, ok := k.asics.Load(place{c.Name, c.Address})
 	return ok
 }
 
-func (s *Single) add(c Config) {
-	if s != nil {
-		s.known.Store(place{c.Name, c.Address}, true)
+func (k *Known) addSingle(c Config) {
+	if k != nil {
+		k.asics.Store(place{c.Name, c.Address}, true)
 	}
+}
+
+// sessions is where the TLS sessions with a switch are kept; nil = nowhere.
+func (k *Known) sessions(c Config) tls.ClientSessionCache {
+	if k == nil {
+		return nil
+	}
+	kept, _ := k.tls.LoadOrStore(place{c.Name, c.Address}, tls.NewLRUClientSessionCache(1))
+	return kept.(tls.ClientSessionCache)
 }
 
 // config is the TLS configuration, strict unless Insecure.

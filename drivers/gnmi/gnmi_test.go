@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,7 +215,7 @@ func TestFacts(t *testing.T) {
 func TestMultiASIC(t *testing.T) {
 	s := launch(t, sonic.Options{ASICs: 2})
 	c := config(s)
-	c.Single = &gnmi.Single{}
+	c.Known = &gnmi.Known{}
 	for range 2 { // what is remembered is the good answer only
 		_, err := gnmi.Dial(patience(t), c)
 		says(t, err, gnmi.ErrMultiASIC, "asic0")
@@ -227,7 +230,7 @@ func TestMultiASIC(t *testing.T) {
 func TestCalls(t *testing.T) {
 	s := launch(t, sonic.Options{})
 	c := config(s)
-	c.Single = &gnmi.Single{}
+	c.Known = &gnmi.Known{}
 	d := open(t, c)
 	calls := func(what string, gets int) {
 		t.Helper()
@@ -276,11 +279,65 @@ func TestCalls(t *testing.T) {
 	calls("a second connection's facts and read", 8)
 }
 
+// A second connection goes on from the TLS session of the first, and whoever else answers at the address by then must
+// prove itself.
+func TestSessions(t *testing.T) {
+	first, second := launch(t, sonic.Options{}), launch(t, sonic.Options{})
+	var behind atomic.Value
+	behind.Store(first.Addr())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", behind.Load().(string))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conns.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() })
+			conns.Go(func() { _, _ = io.Copy(near, far); _ = near.Close() })
+		}
+	})
+	defer conns.Wait()
+	defer l.Close()
+	c := config(first)
+	c.Address, c.Known = l.Addr().String(), &gnmi.Known{}
+	for range 3 {
+		d := open(t, c)
+		read(t, d)
+		_ = d.Close()
+	}
+	if st := first.Stats(); st.Dials != 3 || st.Resumed != 2 {
+		t.Errorf("%d of %d connections went on from the one before, want 2 of 3", st.Resumed, st.Dials)
+	}
+	behind.Store(second.Addr())
+	d := open(t, c)
+	_, err = d.Read(patience(t))
+	says(t, err, gnmi.ErrTLS, "certificate")
+	_ = d.Close()
+	if st := second.Stats(); st.Resumed != 0 || st.Logins != 0 {
+		t.Errorf("another switch went on with the session: %+v", st)
+	}
+	c.Known = nil
+	behind.Store(first.Addr())
+	_ = open(t, c).Close()
+	if st := first.Stats(); st.Resumed != 2 {
+		t.Error("a session was kept where nothing is to be known")
+	}
+}
+
 // A switch that is remembered is dialled at the first call, which says what is wrong with the connection.
 func TestRemembered(t *testing.T) {
 	s := launch(t, sonic.Options{})
 	c := config(s)
-	c.Single = &gnmi.Single{}
+	c.Known = &gnmi.Known{}
 	open(t, c)
 	c.Password = secret.New(canary + "-wrong")
 	_, _, err := open(t, c).Facts(patience(t))

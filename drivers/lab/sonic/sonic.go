@@ -45,6 +45,7 @@ type Options struct {
 type Stats struct {
 	Dials   int   // connections accepted
 	Open    int   // connections open now
+	Resumed int   // TLS sessions that went on from an earlier one
 	Bytes   int64 // in both directions, as encrypted
 	Logins  int   // calls with a user name or a password
 	Refused int   // of these, refused
@@ -97,6 +98,14 @@ func Start(o Options) (*Switch, error) {
 		}
 		opts = append(opts, grpc.Creds(credentials.NewTLS(&tls.Config{
 			MinVersion: tls.VersionTLS12,
+			VerifyConnection: func(c tls.ConnectionState) error {
+				if c.DidResume {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.stats.Resumed++
+				}
+				return nil
+			},
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
