@@ -153,6 +153,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	} {
 		root.AddCommand(c)
 	}
+	a.complete(root)
 	return root
 }
 

@@ -129,13 +129,6 @@ what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabri
 	return c
 }
 
-// mustComplete offers the words that a flag takes.
-func mustComplete(c *cobra.Command, flag string, words ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag does not exist
-	}
-}
-
 // catalog is all hardware that this call knows, whether its layers hold a whole model or not.
 func (a *app) catalog() (*profiles.Catalog, diag.List) {
 	hardware, l := a.hardware()

@@ -233,18 +233,3 @@ func (ts targets) open(ctx context.Context, t target) (*drivers.View, error) {
 	}
 	return drivers.ViewOf(t.Name, dev), nil
 }
-
-// completeDevices offers the names of the layers given with -f.
-func (a *app) completeDevices(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	if len(a.fabric) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	hardware, _ := a.hardware()
-	f, _ := model.LoadInventory(osFS{}, append(hardware, a.fabric...)...)
-	var names []string
-	for n := range f.Endpoints {
-		names = append(names, n)
-	}
-	slices.SortFunc(names, intent.CompareNames)
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
