@@ -67,11 +67,62 @@ func grouped(p *Plan, of func(*DevicePlan) []Behaviour) []Group {
 		}
 	}
 	slices.SortStableFunc(gs, func(a, b Group) int { return cmp.Compare(b.Ports, a.Ports) })
-	for i := range gs {
-		gs[i].Like = like(gs[:i], gs[i].Changes)
-	}
+	alike(gs)
 	return gs
 }
+
+// alike fills in what groups are like.
+func alike(gs []Group) {
+	var bases []base
+	for i := range gs {
+		b := newBase(i+1, gs[i].Changes)
+		if gs[i].Like = like(bases, b); gs[i].Like == 0 && len(bases) < mostBases { // a reader should have to look up one group, not a chain of them
+			bases = append(bases, b)
+		}
+	}
+}
+
+// base is a group that others may be like.
+type base struct {
+	number  int
+	changes []BehaviourValue
+	points  []string // codePoints of changes
+	values  map[BehaviourValue]bool
+	labels  map[string]bool
+}
+
+func newBase(number int, cs []BehaviourValue) base {
+	b := base{number, cs, codePoints(cs), make(map[BehaviourValue]bool, len(cs)), make(map[string]bool, len(cs))}
+	for _, c := range cs {
+		b.values[c], b.labels[c.Label] = true, true
+	}
+	return b
+}
+
+// shared counts the values that b and g share, and those in which they differ, as Compare lists them. It gives up, with
+// nothing shared, as soon as more than a quarter of those of g differ.
+func (b *base) shared(g *base) (same, differ int) {
+	for _, c := range g.changes {
+		switch {
+		case b.values[c]:
+			same++
+		case 4*differ >= len(g.changes):
+			return 0, len(g.changes)
+		default:
+			differ++
+		}
+	}
+	for _, c := range b.changes {
+		if !g.labels[c.Label] {
+			differ++
+		}
+	}
+	return same, differ
+}
+
+// mostBases is how many groups others are compared with: the largest. With more than that, a reader has no use for the
+// number of one, and comparing all with all takes its time.
+const mostBases = 32
 
 // key tells changes apart. No part of it holds a zero byte: names and positions are text of one line.
 func (b *Behaviour) key() string {
@@ -118,24 +169,17 @@ func portClasses(d *DevicePlan) func(port string) render.RiskClass {
 	return func(port string) render.RiskClass { return max(whole, of[port]) }
 }
 
-// like is the number of the earlier group that shares most values with cs: at least three, and three times as many as
+// like is the number of the base that shares most values with g: at least three, and three times as many as
 // are not shared. 0 when there is none.
-func like(earlier []Group, cs []BehaviourValue) int {
+func like(bases []base, g base) int {
 	const least = 3
 	best, most := 0, least-1
-	for i := range earlier {
-		base := earlier[i].Changes
-		if earlier[i].Like > 0 || !slices.Equal(codePoints(base), codePoints(cs)) {
-			continue // a reader should have to look up one group, not a chain of them
+	for _, b := range bases {
+		if !slices.Equal(b.points, g.points) {
+			continue
 		}
-		differ, same := Compare(base, cs), 0
-		for _, c := range cs {
-			if slices.Contains(base, c) {
-				same++
-			}
-		}
-		if same > most && same >= 3*len(differ) {
-			best, most = i+1, same
+		if same, differ := b.shared(&g); same > most && same >= 3*differ {
+			best, most = b.number, same
 		}
 	}
 	return best

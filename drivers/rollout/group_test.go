@@ -42,6 +42,23 @@ func groupsText(gs []Group) string {
 	return b.String()
 }
 
+// However many groups there are, each is compared with a few: the work does not grow with their square.
+func TestManyGroups(t *testing.T) {
+	d := DevicePlan{Name: "l1"}
+	add := func(ports int, values ...string) {
+		d.Behaviour = append(d.Behaviour, Behaviour{Ports: make([]string, ports), Changes: moves(values...)})
+	}
+	for i := range mostBases + 1 { // each like no other
+		add(2, fmt.Sprintf("kmin 1 %d", i), fmt.Sprintf("kmax 1 %d", i), fmt.Sprintf("pmax 1 %d", i))
+	}
+	add(1, "kmin 1 0", "kmax 1 0", "pmax 1 0", "mtu 1 2")
+	add(1, fmt.Sprintf("kmin 1 %d", mostBases), fmt.Sprintf("kmax 1 %d", mostBases), fmt.Sprintf("pmax 1 %d", mostBases), "mtu 1 2")
+	gs := Groups(&Plan{Devices: []DevicePlan{d}})
+	if first, last := gs[len(gs)-2], gs[len(gs)-1]; first.Like != 1 || last.Like != 0 {
+		t.Errorf("like %d, want 1; like %d, want none: it stands behind the first %d", first.Like, last.Like, mostBases)
+	}
+}
+
 // Groups join what is the same over ports and devices; what is not stands apart, beside what it is like.
 func TestGroups(t *testing.T) {
 	same := moves("kmin 1 2", "kmax 1 2", "pmax 1 2", "mtu 1 2")
