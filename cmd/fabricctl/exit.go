@@ -21,7 +21,7 @@ const (
 const exitHelp = `Exit codes:
   0    done; nothing to change
   1    error: bad input, findings of severity error, device failure before any change
-  2    changes or drift present (plan --detailed-exitcode, drift)
+  2    changes or drift present (plan --detailed-exitcode, drift, check)
   3    partly applied, or all but what is held
   4    refused for safety: stale plan, disruptive without leave, failed gate (rolled back), held device (nothing else was to do, or the rest needs it)
   5    needs hands: rollback failed or state unknown
