@@ -87,6 +87,10 @@ func (c *checker) check(f *field, n *node, path *trail) {
 		switch {
 		case f.key == "acknowledgement" && n.shape == scalarNode:
 			hint = fmt.Sprintf("an acknowledgement needs a reason: {rule: %s, reason: \"why this is meant to be so\"}", clip(n.text))
+		case n.shape == scalarNode && f.key == "manage":
+			hint = "write manage: {switches: own, hosts: own}"
+		case n.shape == scalarNode && f.key == "mtu":
+			hint = "write mtu: {fabric: 9216B, host: 9000B}"
 		case n.shape == scalarNode && f.list != nil && !strings.ContainsAny(n.text, "\n"):
 			hint = "write a list: [" + clip(n.text) + "]"
 		}
@@ -331,6 +335,19 @@ func misspelt(f *field, n *node, key string) bool {
 	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && Closest(k, []string{key}) != "" })
 }
 
+// addition is the hint to add a required field: something to paste where it is no plain value, and what it means.
+func addition(k *field) string {
+	example := map[string]string{
+		"metadata": "{name: NAME}", "mtu": "{fabric: 9216B, host: 9000B}",
+		"topology": "{spines: {count: 2, platform: sonic/sn5600}, leaves: {count: 4, platform: sonic/sn5600}, links: {leaf_spine: {speed: 400Gbps}}}",
+		"classes":  "[{name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}, {name: default, dscp: rest, priority: 0}]", "priority": "3", "dscp": "[26]",
+	}[k.key]
+	if example == "" {
+		return fmt.Sprintf("add %s: %s", k.key, k.doc)
+	}
+	return fmt.Sprintf("add %s: %s (%s)", k.key, example, k.doc)
+}
+
 // complete reports what is missing in merged documents.
 func (c *checker) complete(f *field, n *node, path *trail) {
 	if n == nil || n.bad {
@@ -341,7 +358,7 @@ func (c *checker) complete(f *field, n *node, path *trail) {
 		for i := range f.kids {
 			k := &f.kids[i]
 			if k.required && !n.has(k.key) && k.key != "apiVersion" && k.key != "kind" && !misspelt(f, n, k.key) {
-				c.found.Errorf("missing", n.pos(), fmt.Sprintf("add %s: %s", k.key, k.doc), "%s has no %s", cmpPath(path.String()), k.key)
+				c.found.Errorf("missing", n.pos(), addition(k), "%s has no %s", cmpPath(path.String()), k.key)
 			}
 			if kid := n.kids[k.key]; kid != nil {
 				c.complete(k, kid, &trail{up: path, key: k.key})

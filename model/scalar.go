@@ -176,7 +176,9 @@ func enumScalar(words ...string) *scalar {
 			}
 		}
 		hint := "use " + strings.Join(words, ", ")
-		if w := Closest(s, words); w != "" {
+		if w := Closest(s, words); w != "" && len(words) == 1 {
+			hint = "did you mean " + w + "?"
+		} else if w != "" {
 			hint = "did you mean " + w + "? " + hint
 		}
 		return "", &problem{"value", "is not one of the words known here", hint}

@@ -447,7 +447,7 @@ func (v *validator) platforms() {
 		p, ok := v.f.Catalog.Platform(d.Platform.V)
 		switch {
 		case !ok:
-			v.found.Errorf("platform", d.Platform.Pos(), didYouMean(d.Platform.V, v.f.Catalog.Names())+
+			v.found.Errorf("platform", d.Platform.Pos(), PlatformHint(clip(d.Platform.V), v.f.Catalog.Names())+
 				" (or describe it in a document of kind Profile)", "unknown platform %q", clip(d.Platform.V))
 		case d.Host && (d.Role == "spine" || d.Role == "leaf"):
 			v.found.Errorf("platform", d.Platform.Pos(), "name a switch platform", "%s is a host's platform, but %s is a switch", d.Platform.V, d.Role)

@@ -61,6 +61,21 @@ func didYouMean(word string, list []string) string {
 	return known(list)
 }
 
+// PlatformHint says which platform of names was probably meant: one of the same operating system where it has any.
+func PlatformHint(name string, names []string) string {
+	os, _, _ := strings.Cut(name, "/")
+	same := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, os+"/") })
+	for _, n := range same {
+		if strings.HasPrefix(n, name) && name != os {
+			return "did you mean " + n + "?"
+		}
+	}
+	if len(same) == 0 {
+		same = names
+	}
+	return didYouMean(name, same)
+}
+
 // known lists words for a hint, not too many.
 func known(list []string) string {
 	const most = 12

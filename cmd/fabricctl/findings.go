@@ -31,7 +31,8 @@ func (a *app) printValidation(layers []string, l diag.List) error {
 	case "github":
 		err = writeGitHub(a.sys.out, folded(l))
 	default:
-		printFindings(a.sys.out, folded(l))
+		l = folded(l) // counted as they are shown
+		printFindings(a.sys.out, l)
 		summary := "no errors"
 		if n := l.Count(diag.Error); n > 0 {
 			summary = count(n, "error")

@@ -132,6 +132,12 @@ func (a *app) runInit(dir string, o initOptions) error {
 	if !regexp.MustCompile(`^[a-z]+/[a-z0-9-]+$`).MatchString(o.platform) {
 		return usage("--platform %q: want OS/MODEL, such as sonic/sn5600", o.platform)
 	}
+	if err := a.switchPlatform(o.platform); err != nil {
+		return err
+	}
+	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
+		return fail(exitUsage, "name a new directory", "%s is a file", dir)
+	}
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return err
 	}
@@ -154,6 +160,20 @@ func (a *app) runInit(dir string, o initOptions) error {
 		fmt.Fprintln(a.sys.out, strings.Join(written, "\n"))
 	}
 	fmt.Fprintf(a.sys.err, "next: fabricctl validate %[1]s/fabric.yaml %[1]s/inventory.yaml\n", dir)
+	return nil
+}
+
+// switchPlatform refuses a platform that validate would refuse for a switch.
+func (a *app) switchPlatform(name string) error {
+	dirs, l := a.hardware()
+	catalog, _ := model.LoadCatalog(osFS{}, dirs...)
+	switch _, ok := catalog.Platform(name); {
+	case l.HasErrors(): // told by validate, with their places
+	case !ok:
+		return fail(exitUsage, model.PlatformHint(name, catalog.Names()), "unknown platform %q", name)
+	case strings.HasPrefix(name, "linux/"):
+		return fail(exitUsage, "name a switch platform; fabricctl profiles lists them", "%q is a host's platform", name)
+	}
 	return nil
 }
 
