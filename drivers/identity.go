@@ -27,13 +27,13 @@ func (e *IdentityError) Unwrap() error { return ErrIdentity }
 // Line is what the inventory would have to say, as in YAML.
 func (e *IdentityError) Line() string { return fmt.Sprintf("%s: %q", e.Key, e.Is) }
 
-// Is wants f to be the facts of that device, with an ErrIdentity otherwise. Host names are compared without their
-// domain. Where neither a serial number nor a host name can be compared, the host name must be the device's name.
+// Is wants f to be the facts of that device, with an ErrIdentity otherwise. A domain is compared where
+// both host names have one. Where neither a serial number nor a host name can be compared, the host name must be the device's name.
 func (d Identity) Is(f render.Facts) error {
 	same := func(a, b string) bool {
-		a, _, _ = strings.Cut(a, ".")
-		b, _, _ = strings.Cut(b, ".")
-		return strings.EqualFold(a, b)
+		short, more, _ := strings.Cut(a, ".")
+		other, domain, _ := strings.Cut(b, ".")
+		return strings.EqualFold(short, other) && (more == "" || domain == "" || strings.EqualFold(more, domain))
 	}
 	serial := d.Serial != "" && f.Serial != ""
 	switch {

@@ -388,6 +388,8 @@ func (v *validator) nccl() {
 		v.found.Errorf("unknown-name", c.Pos(), didYouMean(c.V, v.classNames()), "nccl.class: there is no class %s", c.V)
 	case i >= 0 && v.f.Classes[i].Rest.V:
 		v.found.Errorf("value", c.Pos(), "name a class with code points of its own", "nccl.class: %s takes the rest and has no code point to send with", c.V)
+	case i >= 0 && v.f.Classes[i].Role.V == "cnp":
+		v.found.Errorf("value", c.Pos(), "name a class for data", "nccl.class: %s carries congestion notifications, which data would hold up", c.V)
 	}
 }
 
@@ -397,6 +399,9 @@ func (v *validator) applications() {
 		a := &v.f.Apps[i]
 		if a.Class.Set && len(v.f.Classes) > 0 && v.f.class(a.Class.V) == nil && !v.doubtful() {
 			v.found.Errorf("unknown-name", a.Class.Pos(), didYouMean(a.Class.V, v.classNames()), "applications.%s: there is no class %s", a.Name, a.Class.V)
+		}
+		if c := v.f.class(a.Class.V); c != nil && c.Role.V == "cnp" {
+			v.found.Errorf("value", a.Class.Pos(), "name a class for data", "applications.%s: class %s carries congestion notifications, which data would hold up", a.Name, c.Name)
 		}
 	}
 	if n := v.f.docs.fabric.get("applications"); n != nil && len(n.items) > maxApps {

@@ -49,6 +49,7 @@ func TestFindings(t *testing.T) {
 		{"half a watchdog", with(t, "restore: 400ms, ", "")},
 		{"nccl class", base + "nccl: {class: trainig}\n"},
 		{"nccl rest", base + "nccl: {class: default}\n"},
+		{"nccl among notifications", base + "nccl: {class: cnp}\n"},
 		{"application of no class", base + "applications: [{name: nccl, class: trainig}]\n"},
 		{"application with a range", base + "applications: [{name: nccl, class: training, dscp: 26-28}]\n"},
 		{"acknowledged nowhere", base + "acknowledge: [{rule: x, reason: y, role: laef}, {rule: x, reason: y, device: leaf9}]\n"},

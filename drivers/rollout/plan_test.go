@@ -239,6 +239,12 @@ func TestPlanModes(t *testing.T) {
 			finding: `error: this is not the device of the inventory: s1 has hostname "leaf9.example.net"`, opens: 1,
 		},
 		{
+			name: "another domain", rig: func(d *intent.Device, b *box) {
+				d.Serial, d.Hostname, b.facts.Serial, b.facts.Hostname = "", "s1.pod1.example.net", "", "s1.pod2.example.net"
+			}, mode: Write, blocked: true, rule: "identity",
+			finding: `error: this is not the device of the inventory: s1 has hostname "s1.pod2.example.net", the inventory says "s1.pod1.example.net"`, opens: 1,
+		},
+		{
 			name: "hostname of the inventory", rig: func(d *intent.Device, b *box) {
 				d.Serial, d.Hostname, b.facts.Serial, b.facts.Hostname = "S-s1", "leaf9", "", "leaf9.example.net"
 			}, mode: Write, opens: 1,
