@@ -92,6 +92,11 @@ func TestImportAndOwn(t *testing.T) {
 		b.must(t, exitOK, "apply", "--yes", "--adopt")
 		b.must(t, exitOK, "plan", "--adopt", "--detailed-exitcode")
 	}
+	b.own(t, "{switches: own, hosts: observe}")
+	r = b.must(t, exitOK, "plan")
+	if !regexp.MustCompile(`\d+ of them on 3 devices only put objects of our names in place of others that do the same; --adopt, `).MatchString(r.out) {
+		t.Errorf("forgotten adoption is not hinted at: %s", r)
+	}
 	b.own(t, "{switches: own, hosts: observe, adopt: true}")
 	b.must(t, exitOK, "apply", "--yes")
 	if d := cmp.Diff(before, b.config(t)); d != "" || b.writes() != 0 {

@@ -24,6 +24,8 @@ type planSummary struct {
 	ObservedDevices int         `json:"observed_devices"`
 	unsafe          bool        // what is held cannot be left out
 	owning          int         // devices that the model owns something on
+	adoptable       int         // devices on which adoption would leave a tenth of the settings, or less
+	spared          int         // settings there that it would spare
 }
 
 type portCount struct {
@@ -46,6 +48,10 @@ func summarise(p *rollout.Plan) planSummary {
 			s.Settings.Add += d.Ops.Add
 			s.Settings.Set += d.Ops.Set
 			s.Settings.Remove += d.Ops.Remove
+			if x := d.Adopting; x != nil && x.Total()*10 <= d.Ops.Total() {
+				s.adoptable++
+				s.spared += d.Ops.Total() - x.Total()
+			}
 		}
 	}
 	for _, d := range p.Devices {
@@ -87,6 +93,9 @@ func (s planSummary) sentences() []sentence {
 		say(plain, "no changes: the model owns nothing on these devices")
 	default:
 		say(green, "no changes: the devices hold what the model owns")
+	}
+	if s.adoptable > 0 {
+		say(yellow, "%d of them on %s only put objects of our names in place of others that do the same; --adopt, or manage: {adopt: true} in the model, keeps those", s.spared, count(s.adoptable, "device"))
 	}
 	if s.LeftDevices > 0 {
 		what := fmt.Sprintf("held: %s on %s left out; ", count(s.Left.Total(), "setting"), count(s.LeftDevices, "device"))

@@ -60,6 +60,7 @@ type DevicePlan struct {
 	Caps      drivers.Caps   `json:"caps"`
 	Verified  bool           `json:"verified"`          // the platform was tried on a real device
 	Adopted   render.Names   `json:"adopted,omitempty"` // live objects that stand for ours
+	Adopting  *Ops           `json:"-"`                 // what the plan would be if it adopted what it can; nil where it did, or can nothing
 	Live      string         `json:"live,omitempty"`    // fingerprint of the owned live settings
 	Steps     []Step         `json:"steps,omitempty"`
 	Ops       Ops            `json:"ops"`

@@ -221,7 +221,7 @@ func TestPlanModes(t *testing.T) {
 		{name: "maintenance and dead", rig: func(d *intent.Device, b *box) {
 			d.State = intent.Maintenance
 			b.onOpen = func(int) error { return errors.New("no route to host") }
-		}, mode: Watch, rule: "not-read", finding: "info: open: no route to host", opens: 1},
+		}, mode: Watch, rule: "not-read", finding: "info: no route to host", opens: 1},
 		{name: "planned", rig: func(d *intent.Device, b *box) { d.State = intent.Planned }, mode: Skipped},
 		{name: "absent", rig: func(d *intent.Device, b *box) { d.State = intent.Absent }, mode: Skipped},
 		{name: "one port observed", rig: func(d *intent.Device, b *box) { d.Ports[0].Manage = intent.Manage{} }, mode: Write, seen: drift, opens: 1},

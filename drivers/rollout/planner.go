@@ -153,7 +153,7 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	}
 	dev, err := e.Open(ctx, d.Name)
 	if err != nil {
-		return fmt.Errorf("open: %w", err)
+		return err
 	}
 	defer dev.Close()
 	f, caps, err := dev.Facts(ctx)
@@ -198,6 +198,9 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 		look.free = outlook(dialect, &d, f, live, dp.stepsAround(held, dialect, d, f, live))
 	} else {
 		dp.steps(dialect, d, f, live)
+		if !o.Adopt {
+			dp.adopting(dialect, d, f, live)
+		}
 	}
 	if o.Adopt {
 		render.AdoptedInVain(dp.Findings)
@@ -291,16 +294,7 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 		dp.Findings.Add(diag.Finding{Rule: "still-used", Severity: diag.Info, At: d.Name, Msg: fmt.Sprintf(
 			"%s stays: the model does not ask for it any more, but something that the model does not own still uses it", k)})
 	}
-	for _, c := range cs {
-		switch c.Op {
-		case render.Add:
-			dp.Ops.Add++
-		case render.Modify:
-			dp.Ops.Set++
-		case render.Remove:
-			dp.Ops.Remove++
-		}
-	}
+	dp.Ops = opsOf(cs)
 	if len(cs) == 0 {
 		return
 	}
@@ -336,6 +330,43 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 			dp.refuse("refused-by-device", r.Why)
 		}
 	}
+}
+
+// adopting counts what a plan of the device with adoption would change, for who forgot to ask for it. Objects to adopt
+// are looked for only where others would be created.
+func (dp *DevicePlan) adopting(dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) {
+	if dp.Ops.Add == 0 || dp.Blocked {
+		return
+	}
+	names, _ := render.Adopt(dialect, d, f, live)
+	if len(names) == 0 {
+		return
+	}
+	f.Names = names
+	own, _ := render.Owned(dialect, d, f, live)
+	want, finds := dialect.Render(d, f)
+	if finds.HasErrors() {
+		return
+	}
+	cs, _ := render.KeepUsed(dialect, live, render.Diff(dialect, f, live.Filter(own), want.Filter(own)))
+	ops := opsOf(cs)
+	dp.Adopting = &ops
+}
+
+// opsOf counts changes by kind.
+func opsOf(cs []render.Change) Ops {
+	var n Ops
+	for _, c := range cs {
+		switch c.Op {
+		case render.Add:
+			n.Add++
+		case render.Modify:
+			n.Set++
+		case render.Remove:
+			n.Remove++
+		}
+	}
+	return n
 }
 
 // why says what makes a step one of several.
