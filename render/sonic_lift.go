@@ -401,12 +401,20 @@ func (l *sonicLifter) watchdog(port string, p *intent.Policy) {
 	row, on := l.db["PFC_WD"][port]
 	if !on {
 		if len(watched) > 0 {
-			l.warn("PORT_QOS_MAP|"+port, "pfcwd_sw_enable names priorities %v, but PFC_WD has no row for the port: no watchdog runs", watched)
+			l.warn("PORT_QOS_MAP|"+port, "pfcwd_sw_enable names %s, but PFC_WD has no row for the port: no watchdog runs", prioritiesText(watched))
 		}
 		return
 	}
-	if !slices.Equal(watched, p.Lossless()) {
-		l.warn("PORT_QOS_MAP|"+port, "the watchdog watches priorities %v, and PFC is on for %v", watched, p.Lossless())
+	if on := p.Lossless(); !slices.Equal(watched, on) {
+		pfc := "PFC is off on this port"
+		if len(on) > 0 {
+			pfc = "PFC is on for " + prioritiesText(on)
+		}
+		watches := "no priority"
+		if len(watched) > 0 {
+			watches = prioritiesText(watched)
+		}
+		l.warn("PORT_QOS_MAP|"+port, "the watchdog watches %s, and %s", watches, pfc)
 	}
 	w := intent.Watchdog{On: true}
 	for _, t := range []struct {
@@ -432,4 +440,17 @@ func (l *sonicLifter) watchdog(port string, p *intent.Policy) {
 		l.warn("PFC_WD|"+port, "action %q is not understood", a)
 	}
 	p.Watchdog = w
+}
+
+// prioritiesText names priorities, one at least.
+func prioritiesText(ps []int) string {
+	var words []string
+	for _, p := range ps {
+		words = append(words, strconv.Itoa(p))
+	}
+	if len(words) < 2 {
+		return "priority " + words[0]
+	}
+	last := len(words) - 1
+	return "priorities " + strings.Join(words[:last], ", ") + " and " + words[last]
 }

@@ -150,7 +150,7 @@ func TestSonicLift(t *testing.T) {
 				p.Queues[3].Lossless, p.Queues[4].Lossless = true, true
 				p.Watchdog = intent.Watchdog{On: true}
 			},
-			[]string{`action "explode"`, "detection_time is missing", "restoration_time is missing", "POLL_INTERVAL is missing", "the watchdog watches priorities [3], and PFC is on for [3 4]"},
+			[]string{`action "explode"`, "detection_time is missing", "restoration_time is missing", "POLL_INTERVAL is missing", "the watchdog watches priority 3, and PFC is on for priorities 3 and 4"},
 		},
 		{
 			"watched, but not started", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "pfcwd_sw_enable": "3"}}}`,

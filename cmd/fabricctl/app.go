@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
 )
@@ -67,8 +68,12 @@ func play(ctx context.Context, args []string, sys system) int {
 	root.SetIn(sys.in)
 	root.SetOut(sys.out)
 	root.SetErr(sys.err)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	code := exitCode(ctx, err)
+	var wrong *exitErr
+	if errors.As(err, &wrong) && code == exitUsage && wrong.hint == "" {
+		wrong.hint = "see " + c.CommandPath() + " --help"
+	}
 	a.printError(ctx, err, code)
 	return code
 }
@@ -129,7 +134,11 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, "see "+c.CommandPath()+" --help", "%w", err)
+		var bad *pflag.InvalidValueError
+		if errors.As(err, &bad) && bad.GetFlag().Value.Type() == "duration" {
+			return fail(exitUsage, "write a number with its unit, for example 90s, 30m or 48h", "--%s %s is not a duration", bad.GetFlag().Name, bad.GetValue())
+		}
+		return fail(exitUsage, "", "%w", err)
 	})
 	f := root.PersistentFlags()
 	f.StringArrayVarP(&a.fabric, "fabric", "f", nil, "model file or directory; repeat for layers, later ones win")

@@ -69,7 +69,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	}
 	file := func() (*rollout.Plan, error) { return nil, nil }
 	if len(args) == 1 {
-		file = ahead(func() (*rollout.Plan, error) { return rollout.ReadFile(args[0]) })
+		file = ahead(func() (*rollout.Plan, error) { return readPlan(args[0]) })
 	}
 	m, err := a.mustLoad(o.settled()...)
 	if err != nil {
@@ -132,7 +132,7 @@ func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
 		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
 	}
 	if untried := unverified(p); len(untried) > 0 && !o.AcceptUnverified {
-		return fail(exitRefused, "--accept-unverified gives leave", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))
+		return fail(exitRefused, "--accept-unverified permits it", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))
 	}
 	return nil
 }
@@ -170,7 +170,10 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 		e := &exitErr{code: code, err: err}
 		var refused *rollout.RefusedError
 		var file *fs.PathError
+		var none *rollout.NoRunError
 		switch {
+		case errors.As(err, &none):
+			e.hint = seeRuns
 		case errors.As(err, &refused) && refused.Hint != "":
 			e.err, e.hint = errors.New(refused.Reason), refused.Hint
 		case errors.As(err, &file): // a journal or a lease that cannot be kept

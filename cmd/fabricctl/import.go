@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/infer"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -150,14 +151,18 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	}
 	read := slices.DeleteFunc(slices.Clone(all), func(s seen) bool { return s.err != nil })
 	res := importJSON{Schema: "fabricctl/import/v1"}
+	hint := "mend it, name the others, or give --partial; fabricctl doctor says what is wrong"
 	for _, s := range all {
+		if errors.Is(s.err, ssh.ErrNoLogin) {
+			hint = "give --username and --password, for example --username admin --password env:SWITCH_PASSWORD"
+		}
 		if s.err != nil {
 			res.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Error, At: s.target.Name, Msg: oneLine(s.err.Error())})
 		}
 	}
 	if n := len(all) - len(read); n > 0 && (!o.partial || len(read) == 0) {
 		printFindings(a.sys.err, res.Findings)
-		return fail(exitError, "mend it, name the others, or give --partial", "%s could not be read; nothing was written", count(n, "device"))
+		return fail(exitError, hint, "%s could not be read; nothing was written", count(n, "device"))
 	}
 	if o.login.insecure {
 		res.Findings.Add(diag.Finding{

@@ -67,7 +67,7 @@ func TestRenamedFabric(t *testing.T) {
 	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
 	held := b.config(t)
 	r := b.must(t, exitRefused, "runs", "rollback", first)
-	if !strings.Contains(r.err, "came later and is in force on") {
+	if !strings.Contains(r.err, " of fabric other came later and is in force on") {
 		t.Error(r)
 	}
 	if d := cmp.Diff(held, b.config(t)); d != "" {

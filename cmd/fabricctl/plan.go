@@ -95,7 +95,7 @@ finds out. The exit codes are those of plan.`,
 			if err := v.check(); err != nil {
 				return err
 			}
-			p, err := rollout.ReadFile(args[0])
+			p, err := readPlan(args[0])
 			if err != nil {
 				return err
 			}
@@ -249,4 +249,13 @@ func allLab(m loaded, net *intent.Net) bool {
 		}
 	}
 	return true
+}
+
+// readPlan reads a plan file.
+func readPlan(path string) (*rollout.Plan, error) {
+	p, err := rollout.ReadFile(path)
+	if err != nil {
+		return nil, fail(exitError, "fabricctl plan --out plan.json writes one", "%w", err)
+	}
+	return p, nil
 }

@@ -132,7 +132,7 @@ func deviceWord(d rollout.DevicePlan) string {
 	case d.Left != nil:
 		return fmt.Sprintf("%s in %s, %s left out", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"), count(d.Left.Ops.Total(), "held setting"))
 	case len(d.Behaviour) == 0:
-		return fmt.Sprintf("%s in %s, which no port shows; --details lists them", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
+		return fmt.Sprintf("%s in %s, behaviour unchanged; --details lists them", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
 	}
 	return fmt.Sprintf("%s in %s", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
 }

@@ -83,6 +83,9 @@ func (a *app) comesTo(r *rollout.Run, last bool) string {
 	return "\nto finish it:    " + a.again("resume", r.ID) + "\nto take it back: " + a.again("rollback", r.ID)
 }
 
+// seeRuns is the hint where a run is not there.
+const seeRuns = "fabricctl runs list shows the runs"
+
 // again is a command on a run as it can be pasted: it reaches the same devices and the same journal.
 func (a *app) again(verb, id string) string {
 	words := []string{"fabricctl", "runs", verb, id}
@@ -191,7 +194,7 @@ func (a *app) newRunsShow() *cobra.Command {
 		Use:   "show RUN",
 		Short: "Show a run: its plan and every attempt",
 		Args:  wantRun,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			json, err := a.wants("text", "json")
 			if err != nil {
 				return err
@@ -202,7 +205,7 @@ func (a *app) newRunsShow() *cobra.Command {
 			}
 			h, err := rollout.Show(dir, args[0], time.Now())
 			if err != nil {
-				return err
+				return a.finish(c.Context(), nil, err, json)
 			}
 			if json {
 				return a.printJSON(struct {

@@ -92,9 +92,9 @@ func TestFailuresGroup(t *testing.T) {
 	b := newBench(t, strings.Replace(trio, "spines: {count: 1", "spines: {count: 3", 1))
 	_ = b.lab.Close()
 	r := b.must(t, exitError, "drift")
-	want := `host1 (linux/generic): failed: open: ssh ADDRESS: connection refused
-leaf1 (eos/7060x6): failed: open: ssh ADDRESS: connection refused
-spine[1-3] (sonic/sn5600): failed: open: gnmi dial: connection refused
+	want := `host1 (linux/generic): failed: ssh ADDRESS: connection refused
+leaf1 (eos/7060x6): failed: ssh ADDRESS: connection refused
+spine[1-3] (sonic/sn5600): failed: gnmi dial: connection refused
 5 devices could not be read
 `
 	if d := cmp.Diff(want, regexp.MustCompile(`127.0.0.1:\d+`).ReplaceAllString(r.out, "ADDRESS")); d != "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -151,9 +150,9 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	}
 	switch {
 	case len(disruptive) > 0 && !o.AllowDisruptive:
-		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %d ports: %s", ports, strings.Join(disruptive, ", ")), Hint: "--allow-disruptive gives leave"}
+		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %d ports: %s", ports, strings.Join(disruptive, ", ")), Hint: "--allow-disruptive permits it"}
 	case len(unverified) > 0 && !o.AcceptUnverified:
-		return &RefusedError{Reason: "platforms that were never tried on a real device: " + strings.Join(unverified, ", "), Hint: "--accept-unverified gives leave"}
+		return &RefusedError{Reason: "platforms that were never tried on a real device: " + strings.Join(unverified, ", "), Hint: "--accept-unverified permits it"}
 	}
 	return nil
 }
@@ -258,13 +257,21 @@ func (e *Engine) later(id string, st *story) error {
 		for _, x := range h.Attempts[len(h.Attempts)-1].Results {
 			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && st.begun[x.Device] && sameBox(st.head.Plan, h.Plan, x.Device) {
 				return &RefusedError{
-					Reason: fmt.Sprintf("run %s came later and is in force on %s", r.ID, x.Device),
+					Reason: fmt.Sprintf("run %s%s came later and is in force on %s", r.ID, ofAnother(h.Plan.Fabric, st.head.Plan.Fabric), x.Device),
 					Hint:   "roll that one back first", Err: drivers.ErrMoved,
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// ofAnother says of which fabric a run is, where that is not the one that is spoken of.
+func ofAnother(fabric, spoken string) string {
+	if fabric == spoken {
+		return ""
+	}
+	return " of fabric " + fabric
 }
 
 // sameBox reports whether two plans mean the same device by a name: they are of one fabric, or of one that was renamed
@@ -289,6 +296,14 @@ func (s *story) keep(kind Kind) map[string]bool {
 	return m
 }
 
+// NoRunError is that no run in a state directory has an id. It is fs.ErrNotExist.
+type NoRunError struct{ ID, Dir string }
+
+func (e *NoRunError) Error() string { return "there is no run " + e.ID + " in " + e.Dir }
+
+// Is reports whether target is fs.ErrNotExist.
+func (e *NoRunError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // load reads the journal of a run.
 func load(stateDir, id string) (*story, error) {
 	if !idPattern.MatchString(id) {
@@ -297,7 +312,7 @@ func load(stateDir, id string) (*story, error) {
 	recs, torn, err := journal.ReadFile(runPath(stateDir, id))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no run %s in %s: %w", id, stateDir, os.ErrNotExist)
+		return nil, &NoRunError{ID: id, Dir: stateDir}
 	case err != nil:
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 		says string
 		is   error
 	}{
-		{name: "disruptive", opt: ApplyOptions{}, says: "disrupts traffic on 4 ports: s1 (flap, 2 ports), s2 (flap, 2 ports) (--allow-disruptive gives leave)"},
+		{name: "disruptive", opt: ApplyOptions{}, says: "disrupts traffic on 4 ports: s1 (flap, 2 ports), s2 (flap, 2 ports) (--allow-disruptive permits it)"},
 		{name: "unverified", opt: leave, says: "--accept-unverified", rig: func(f *fabric, p *Plan) { p.Devices[1].Verified = false }},
 		{name: "read-only", opt: leave, says: "read-only", is: drivers.ErrReadOnly, rig: func(f *fabric, p *Plan) { f.e.ReadOnly = true }},
 		{name: "refused risk", opt: leave, says: "would refuse", rig: func(f *fabric, p *Plan) { p.Devices[0].Risks[0].Class = render.Refused }},

@@ -37,7 +37,7 @@ func (s *session) dial(ctx context.Context) error {
 	s.close()
 	d, err := s.e.Open(ctx, s.dp.Name)
 	if err != nil {
-		return fmt.Errorf("open: %w", err)
+		return err
 	}
 	s.dev = d
 	f, caps, err := d.Facts(ctx)
