@@ -122,9 +122,15 @@ type NCCL struct {
 	RetryCount Value[int]
 }
 
+// The areas that hosts have.
+const (
+	areaMTU  = "mtu"
+	areaNCCL = "host-nccl"
+)
+
 // AreaNames are the areas of ownership, as written under manage.
 func AreaNames() []string {
-	return []string{"mtu", "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", "host-nccl"}
+	return []string{areaMTU, "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", areaNCCL}
 }
 
 // Manage says who owns what: All for every area, Areas for single ones, which win. Words are own, observe, ignore.

@@ -32,6 +32,7 @@ func (v *validator) override(role string) {
 // level checks one override; above are those it inherits from, nearest first.
 func (v *validator) level(path string, o *Override, host bool, above []*Override) {
 	v.sizes(o.MTU)
+	v.areas(path+".manage", o.Manage, host)
 	foreign := func(pos diag.Pos, key, whose string) {
 		if !pos.IsZero() {
 			v.found.Errorf("value", pos, "remove it", "%s.%s: %s have none", path, key, whose)
@@ -241,5 +242,18 @@ func few(names []string) string {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	default:
 		return fmt.Sprintf("%s and %d more", names[0], n-1)
+	}
+}
+
+// areas checks that what is named under a manage is there on a device of that kind.
+func (v *validator) areas(path string, m Manage, host bool) {
+	kind, have := "switches", slices.DeleteFunc(AreaNames(), func(a string) bool { return a == areaNCCL })
+	if host {
+		kind, have = "hosts", []string{areaMTU, areaNCCL}
+	}
+	for _, area := range sortedKeys(m.Areas) {
+		if pos := m.Areas[area].Pos(); !slices.Contains(have, area) && !pos.IsZero() {
+			v.found.Errorf("value", pos, "remove it; "+kind+" have "+strings.Join(have, ", "), "%s.%s: %s have no area %s that could be managed", path, area, kind, area)
+		}
 	}
 }
