@@ -9,6 +9,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -137,6 +138,14 @@ func AreaNames() []string {
 type Manage struct {
 	All   Value[string]
 	Areas map[string]Value[string]
+}
+
+// areasOf are the areas that a host, or a switch, has.
+func areasOf(host bool) []string {
+	if host {
+		return []string{areaMTU, areaNCCL}
+	}
+	return slices.DeleteFunc(AreaNames(), func(a string) bool { return a == areaNCCL })
 }
 
 // FabricManage is ownership at the top of the model.

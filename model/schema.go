@@ -62,7 +62,7 @@ func fabricSchema() *field {
 		watchdogSchema(),
 		group(
 			"manage", "what fabricctl may write; what nobody lists is observe: compared and shown, never written",
-			manageSchema("switches", "what may be written on switches"), manageSchema("hosts", "what may be written on hosts"),
+			manageSchema("switches", "what may be written on switches", areasOf(false)), manageSchema("hosts", "what may be written on hosts", areasOf(true)),
 			leaf("adopt", boolScalar(), "true: profiles and maps of other names are edited in place when only ports of the model use them, as with --adopt"),
 		),
 		group(
@@ -268,9 +268,9 @@ func areaMeaning(area string) string {
 	return ""
 }
 
-func manageSchema(key, doc string) field {
+func manageSchema(key, doc string, areas []string) field {
 	f := field{key: key, doc: doc + ": own, observe or ignore, for all areas or by area", scalar: modeScalar()}
-	for _, a := range AreaNames() {
+	for _, a := range areas {
 		kid := leaf(a, modeScalar(), areaMeaning(a))
 		kid.later = a == "buffer"
 		f.kids = append(f.kids, kid)
@@ -282,7 +282,7 @@ func manageSchema(key, doc string) field {
 func overrideKids() []field {
 	return []field{
 		leaf("state", enumScalar("active", "planned", "maintenance", "absent"), "active: written and must answer; maintenance: only looked at; planned, absent: not contacted"),
-		manageSchema("manage", "what may be written here"),
+		manageSchema("manage", "what may be written here", AreaNames()),
 		mtuSchema(false),
 		{key: "classes", doc: "what differs in classes here, each by its name", named: true, list: classSchema(false)},
 		watchdogSchema(),

@@ -31,8 +31,6 @@ func (v *validator) all() {
 	v.acknowledgements()
 	v.platforms()
 	v.hardware()
-	v.areas("manage.switches", v.f.Manage.Switches, false)
-	v.areas("manage.hosts", v.f.Manage.Hosts, true)
 	for _, role := range sortedKeys(v.f.Roles) {
 		v.override(role)
 	}

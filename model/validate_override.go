@@ -247,9 +247,9 @@ func few(names []string) string {
 
 // areas checks that what is named under a manage is there on a device of that kind.
 func (v *validator) areas(path string, m Manage, host bool) {
-	kind, have := "switches", slices.DeleteFunc(AreaNames(), func(a string) bool { return a == areaNCCL })
+	kind, have := "switches", areasOf(host)
 	if host {
-		kind, have = "hosts", []string{areaMTU, areaNCCL}
+		kind = "hosts"
 	}
 	for _, area := range sortedKeys(m.Areas) {
 		if pos := m.Areas[area].Pos(); !slices.Contains(have, area) && !pos.IsZero() {
