@@ -158,22 +158,37 @@ func printFanouts(w io.Writer, g picture.Graph) {
 			ratio = float64(k.down.Rate) / float64(k.up.Rate)
 		}
 		fmt.Fprintf(w, "  %s%s%s %s\n", pad(k.role, 14), pad(ratioText(ratio), 9),
-			pad(fmt.Sprintf("%d ports %s to %d ports %s", k.down.Ports, rateText(k.down.Rate), k.up.Ports, rateText(k.up.Rate)), 44), nameList(names[k]))
+			pad(sideText(k.down)+" to "+sideText(k.up), 44), nameList(names[k]))
 	}
 }
 
-// ratioText is "2:1"; at most two decimals, and "unknown" when speeds are missing.
+// ratioText is "2:1", or "1:2" where there is more above than below; at most two decimals, and "unknown" when speeds are missing.
 func ratioText(r float64) string {
 	if r == 0 {
 		return "unknown"
 	}
-	return strconv.FormatFloat(float64(int(r*100+0.5))/100, 'f', -1, 64) + ":1"
+	times := func(r float64) string { return strconv.FormatFloat(float64(int(r*100+0.5))/100, 'f', -1, 64) }
+	if r < 1 {
+		return "1:" + times(1/r)
+	}
+	return times(r) + ":1"
 }
 
-// rateText is a sum or share of rates, rounded to tenths of a Gbps.
+// sideText is the ports of a side with what they carry together.
+func sideText(s picture.Side) string {
+	return count(s.Ports, "port") + " " + rateText(s.Rate)
+}
+
+// rateText is a sum or share of rates: tenths of Gbps, from 1000 on hundredths of Tbps; "of unknown speed" when there is none.
 func rateText(r units.BitRate) string {
-	const tenth = 100_000_000
-	return ((r + tenth/2) / tenth * tenth).String()
+	const giga = 1_000_000_000
+	switch {
+	case r == 0:
+		return "of unknown speed"
+	case r < 1000*giga:
+		return strconv.FormatFloat(float64(int(float64(r)/giga*10+0.5))/10, 'f', -1, 64) + "Gbps"
+	}
+	return strconv.FormatFloat(float64(int(float64(r)/(10*giga)+0.5))/100, 'f', -1, 64) + "Tbps"
 }
 
 func printLinks(w io.Writer, g picture.Graph, hosts bool) {
