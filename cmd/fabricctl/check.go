@@ -111,7 +111,11 @@ func printCheck(w io.Writer, r *check.Report) error {
 	printTable(w, rows)
 	said := alike(r.Devices, func(d *check.Device) string { return nameless(checkText(d), d.Name) })
 	for _, g := range said {
-		if text := checkText(g[0]); text != "" {
+		text := checkText(g[0])
+		if len(g) > 1 && g[0].Error != "" {
+			text = addressRE.ReplaceAllString(text, "") // that of the first only
+		}
+		if text != "" {
 			fmt.Fprintf(w, "\n%s%s\n", paint(bold, counted(namesOf(g), "device", groupNote(g))), text)
 		}
 	}

@@ -112,15 +112,13 @@ func riskRows(rows []rollout.RiskRow) []string {
 // troubleRows are the devices that keep a plan from being carried out, and what else a reader must know about them.
 func troubleRows(p *rollout.Plan) []string {
 	var out []string
-	for _, s := range sameDevices(p, func(d rollout.DevicePlan) string {
+	for _, s := range sameDevices(p, false, func(d rollout.DevicePlan) string {
 		told := told(d, false)
 		if d.Error == "" && !d.Blocked && len(told) == 0 && len(d.Adopted) == 0 && len(d.Held) == 0 {
 			return ""
 		}
 		var why []string
-		for ours, live := range sorted(d.Adopted) {
-			why = append(why, fmt.Sprintf("adopts %s %s (for %s)", ours.Scope, live, ours.Object))
-		}
+		why = append(why, adoptLines(d, false)...)
 		why = append(why, heldLines(d)...)
 		for _, f := range told {
 			why = append(why, f.String())

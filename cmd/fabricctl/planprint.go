@@ -49,14 +49,15 @@ type deviceSet struct {
 	platform, text string
 }
 
-// sameDevices puts devices together whose text is the same but for the name.
-func sameDevices(p *rollout.Plan, text func(rollout.DevicePlan) string) []*deviceSet {
+// sameDevices puts devices together whose text is the same but for the name and, unless every detail is wanted, for the
+// address in an error, which is left out then.
+func sameDevices(p *rollout.Plan, details bool, text func(rollout.DevicePlan) string) []*deviceSet {
 	var sets []*deviceSet
 	at := map[string]*deviceSet{}
 	for _, d := range p.Devices {
 		t := text(d)
 		key := d.Platform + ": " + t
-		if d.Error != "" {
+		if d.Error != "" && !details {
 			key = addressRE.ReplaceAllString(key, "")
 		}
 		if at[key] == nil {
@@ -74,7 +75,7 @@ func sameDevices(p *rollout.Plan, text func(rollout.DevicePlan) string) []*devic
 var addressRE = regexp.MustCompile(` (\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%]+\]|[-.\w]*\w):\d+\b`)
 
 func printDevices(b *strings.Builder, p *rollout.Plan, details bool) {
-	for _, s := range sameDevices(p, func(d rollout.DevicePlan) string { return deviceText(d, details) }) {
+	for _, s := range sameDevices(p, details, func(d rollout.DevicePlan) string { return deviceText(d, details) }) {
 		b.WriteString(counted(s.names, "device", s.platform) + ": " + s.text + "\n")
 	}
 }
@@ -100,8 +101,8 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 			}
 		}
 	}
-	for ours, live := range sorted(d.Adopted) {
-		line("adopts %s %s (for %s)", ours.Scope, diag.Line(live), ours.Object)
+	for _, l := range adoptLines(d, details) {
+		line("%s", l)
 	}
 	for _, h := range heldLines(d) {
 		line("%s", h)
@@ -110,6 +111,18 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 		line("%s", strings.ReplaceAll(f.String(), "\n", "\n  "))
 	}
 	return b.String()
+}
+
+// adoptLines say which live objects stand for ours: with details each, else how many.
+func adoptLines(d rollout.DevicePlan, details bool) []string {
+	if !details && len(d.Adopted) > 0 {
+		return []string{"adopts " + count(len(d.Adopted), "object")}
+	}
+	var lines []string
+	for ours, live := range sorted(d.Adopted) {
+		lines = append(lines, fmt.Sprintf("adopts %s (for %s)", strings.TrimSpace(ours.Scope+" "+diag.Line(live)), ours.Object))
+	}
+	return lines
 }
 
 // deviceWord is what a plan does with a device.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type planSummary struct {
 	ObservedDevices int         `json:"observed_devices"`
 	unsafe          bool        // what is held cannot be left out
 	owning          int         // devices that the model owns something on
+	unread          string      // the first that could not be read
 	adoptable       int         // devices on which adoption would leave a tenth of the settings, or less
 	spared          int         // settings there that it would spare
 }
@@ -42,6 +44,7 @@ func summarise(p *rollout.Plan) planSummary {
 		switch {
 		case d.Error != "":
 			s.Unread++
+			s.unread = cmp.Or(s.unread, d.Name)
 		case d.Blocked:
 			s.Refused++
 		default:
@@ -128,7 +131,7 @@ func (s planSummary) sentences() []sentence {
 		say(red, "refused: %s must not be written, as said above", count(s.Refused, "device"))
 	}
 	if s.Unread > 0 {
-		say(red, "%s could not be read", count(s.Unread, "device"))
+		say(red, "%s could not be read; fabricctl doctor %s says at what it fails", count(s.Unread, "device"), s.unread)
 	}
 	return out
 }

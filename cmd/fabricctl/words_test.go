@@ -79,7 +79,7 @@ func TestPlanRefused(t *testing.T) {
 	// A device that cannot be read is worse, and comes last.
 	_ = b.lab.Box("spine1").Close()
 	r := b.must(t, exitError, "plan", "--detailed-exitcode")
-	if !strings.HasSuffix(r.out, "\n1 device could not be read\n") || !strings.Contains(r.out, "\nrefused: 1 device") {
+	if !strings.HasSuffix(r.out, "\n1 device could not be read; fabricctl doctor spine1 says at what it fails\n") || !strings.Contains(r.out, "\nrefused: 1 device") {
 		t.Errorf("%s", r)
 	}
 	if regexp.MustCompile(`(?m)^spine1 .*spine1`).MatchString(r.out) {
@@ -95,10 +95,23 @@ func TestFailuresGroup(t *testing.T) {
 	want := `host1 (linux/generic): failed: ssh ADDRESS: connection refused
 leaf1 (eos/7060x6): failed: ssh ADDRESS: connection refused
 spine[1-3] (sonic/sn5600): failed: gnmi dial: connection refused
-5 devices could not be read
+5 devices could not be read; fabricctl doctor host1 says at what it fails
 `
 	if d := cmp.Diff(want, regexp.MustCompile(`127.0.0.1:\d+`).ReplaceAllString(r.out, "ADDRESS")); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestFailuresDetailed: with details every device that failed has its own line, with its address.
+func TestFailuresDetailed(t *testing.T) {
+	b := newBench(t, strings.Replace(trio, "spines: {count: 1", "spines: {count: 3", 1))
+	_ = b.lab.Close()
+	r := b.must(t, exitError, "plan", "--details")
+	if n := len(regexp.MustCompile(`(?m)^spine\d .*failed: gnmi dial 127\.0\.0\.1:\d+: connection refused$`).FindAllString(r.out, -1)); n != 3 {
+		t.Errorf("%d of 3 spines have a line with an address: %s", n, r)
+	}
+	if r := b.must(t, exitError, "check"); !regexp.MustCompile(`not read: gnmi dial: connection refused`).MatchString(r.out) {
+		t.Errorf("an address stands for three: %s", r)
 	}
 }
 
