@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
@@ -131,8 +133,23 @@ func TestLinesOfOurs(t *testing.T) {
 		Adopted: map[render.Key]string{{Scope: "SCHEDULER", Object: "ours"}: evil},
 	}
 	x := areaJSON{Area: "ecn", Of: 1, Not: []unreadyAt{{"leaf1", 1, evil}}}
-	text := deviceText(d, true) + "\n" + x.words()
+	text := deviceText(d, true) + "\n" + strings.Join(x.lines(map[string]string{}), "\n")
 	if strings.Contains(text, "\n::") || strings.Count(text, `x\n::error::forged`) != 6 {
 		t.Errorf("%d in\n%s", strings.Count(text, `x\n::error::forged`), text)
+	}
+}
+
+// TestAreaLines: a cause has a line, says whether it is refused, and is said once for several areas.
+func TestAreaLines(t *testing.T) {
+	said := map[string]string{}
+	not := []unreadyAt{{"leaf1", 0, "leaf1: two ports share a row"}, {"leaf2", 3, "first mtu"}}
+	maps := areaJSON{Area: "maps", Ready: 1, Of: 3, Not: not}
+	pfc := areaJSON{Area: "pfc", Ready: 1, Of: 3, Not: []unreadyAt{not[0], {"leaf2", 2, "first mtu"}}}
+	want := []string{
+		"nothing on 1 of 3 devices", "leaf1: refused: two ports share a row", "leaf2: 3 settings (first mtu)",
+		"nothing on 1 of 3 devices", "leaf1: refused: as for maps", "leaf2: 2 settings (as for maps)",
+	}
+	if d := cmp.Diff(want, append(maps.lines(said), pfc.lines(said)...)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -156,8 +156,13 @@ func (a *app) printImport(o importFlags, r *importJSON) {
 	if len(r.Areas) > 0 {
 		fmt.Fprintln(w, "what owning an area would change on the devices, with --adopt:")
 	}
+	said := map[string]string{}
 	for _, x := range r.Areas {
-		fmt.Fprintf(w, "  %-10s %s\n", x.Area, x.words())
+		head := fmt.Sprintf("  %-10s ", x.Area)
+		for _, l := range x.lines(said) {
+			hang(w, head, l)
+			head = strings.Repeat(" ", len(head))
+		}
 	}
 	for _, x := range r.Suggestions {
 		fmt.Fprintf(a.sys.err, "before pfc, scheduler or watchdog is owned, %s\n", suggested(r.Files[0], x))
@@ -165,14 +170,15 @@ func (a *app) printImport(o importFlags, r *importJSON) {
 	fmt.Fprintf(a.sys.err, "next: fabricctl plan -f %s\n", o.out)
 }
 
-// words says in a line what owning an area would change.
-func (x *areaJSON) words() string {
+// lines say what owning an area would change, one line for each cause. said has the causes that earlier areas gave, with
+// the area: a cause of several is said once.
+func (x *areaJSON) lines(said map[string]string) []string {
 	if len(x.Not) == 0 {
-		return "nothing"
+		return []string{"nothing"}
 	}
-	var parts []string
+	var out []string
 	if x.Ready > 0 {
-		parts = append(parts, fmt.Sprintf("nothing on %d of %s", x.Ready, count(x.Of, "device")))
+		out = append(out, fmt.Sprintf("nothing on %d of %s", x.Ready, count(x.Of, "device")))
 	}
 	type alike struct {
 		changes int
@@ -188,11 +194,18 @@ func (x *areaJSON) words() string {
 		groups[k] = append(groups[k], n.Device)
 	}
 	for _, k := range order {
-		what := k.why
-		if k.changes > 0 {
-			what = fmt.Sprintf("%s (%s)", count(k.changes, "setting"), k.why)
+		names := spans(groups[k])
+		why := k.why
+		if first := said[names+": "+k.why]; first != "" {
+			why = "as for " + first
+		} else {
+			said[names+": "+k.why] = x.Area
 		}
-		parts = append(parts, fmt.Sprintf("%s: %s", spans(groups[k]), what))
+		if k.changes > 0 {
+			out = append(out, diag.Line(fmt.Sprintf("%s: %s (%s)", names, count(k.changes, "setting"), why)))
+		} else {
+			out = append(out, diag.Line(fmt.Sprintf("%s: refused: %s", names, why)))
+		}
 	}
-	return diag.Line(strings.Join(parts, "; "))
+	return out
 }

@@ -248,8 +248,8 @@ func printRisks(b *strings.Builder, rows []rollout.RiskRow) {
 }
 
 // hang writes text after head; where the line becomes too long it goes on below the text. Words are not cut.
-func hang(b *strings.Builder, head, text string) {
-	b.WriteString(head + string([]byte{mark, byte(hanging)}) + strings.Join(strings.Fields(text), " ") + "\n")
+func hang(w io.Writer, head, text string) {
+	fmt.Fprint(w, head+string([]byte{mark, byte(hanging)})+strings.Join(strings.Fields(text), " ")+"\n")
 }
 
 // pad fills s with spaces up to a width in characters, and by one at least.
