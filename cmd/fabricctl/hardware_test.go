@@ -23,7 +23,7 @@ topology:
   links:
     leaf_spine: {speed: SPEED, cable: 40m}
     host_leaf: {speed: PART, cable: 5m, breakout: PARTS}
-mtu: {fabric: 9216B, host: 9000B, roce: 4096B}
+mtu: {fabric: 9214B, host: 9000B, roce: 4096B}
 classes:
   - {name: training, dscp: [26], priority: 3, lossless: true, ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}, bandwidth: 60%}
   - {name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}
@@ -97,6 +97,35 @@ func TestEveryNIC(t *testing.T) {
 		}
 		if warned == nic.RoCEv2 {
 			t.Errorf("%s: RoCE v2 %v, warned %v", name, nic.RoCEv2, warned)
+		}
+	}
+}
+
+// TestInitOnEveryPlatform: the model that init writes is valid, without a warning, on every switch that names its ports.
+func TestInitOnEveryPlatform(t *testing.T) {
+	catalog, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range catalog.Names() {
+		p, _ := catalog.Platform(name)
+		if p.OS() == "linux" || p.Iface == "" || name == "sonic/vs" { // the virtual switch has fewer ports
+			continue
+		}
+		dir := filepath.Join(t.TempDir(), "pod1")
+		a := &app{sys: quiet(), output: "text"}
+		if err := a.runInit(dir, initOptions{spines: 2, leaves: 4, perLeaf: 8, platform: name}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m, err := (&app{sys: quiet()}).load([]string{dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m.findings {
+			if f.Severity != diag.Info {
+				t.Errorf("%s: %s", name, f)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // modeline tells an editor's YAML language server where the schema of a document is.
@@ -29,11 +32,11 @@ topology:
   leaves: {count: %[3]d, platform: %[5]s}
   hosts: {per_leaf: %[4]d, nic: connectx-7, netdevs: [rdma0]}
   links:
-    leaf_spine: {speed: 800Gbps, cable: 40m}
-    host_leaf: {speed: 400Gbps, cable: 5m}
+    leaf_spine: {speed: %[6]s, cable: 40m%[8]s}
+    host_leaf: {speed: %[7]s, cable: 5m}
 
 # fabric: L2 size of a switch port without FCS; host: netdev MTU; roce: RDMA payload.
-mtu: {fabric: 9216B, host: 9000B, roce: 4096B}
+mtu: {fabric: %[9]s, host: 9000B, roce: 4096B}
 
 classes:
   - name: training
@@ -132,7 +135,8 @@ func (a *app) runInit(dir string, o initOptions) error {
 	if !regexp.MustCompile(`^[a-z]+/[a-z0-9-]+$`).MatchString(o.platform) {
 		return usage("--platform %q: want OS/MODEL, such as sonic/sn5600", o.platform)
 	}
-	if err := a.switchPlatform(o.platform); err != nil {
+	platform, err := a.switchPlatform(o.platform)
+	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
@@ -143,7 +147,7 @@ func (a *app) runInit(dir string, o initOptions) error {
 	}
 	var written []string
 	for _, f := range []struct{ name, text string }{
-		{"fabric.yaml", fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform)},
+		{"fabric.yaml", o.fabric(name, platform)},
 		{"inventory.yaml", inventoryTemplate},
 		{schemaFile, string(model.JSONSchema(false))},
 	} {
@@ -163,18 +167,36 @@ func (a *app) runInit(dir string, o initOptions) error {
 	return nil
 }
 
-// switchPlatform refuses a platform that validate would refuse for a switch.
-func (a *app) switchPlatform(name string) error {
+// fabric is the Fabric document: links and MTU as the platform has them, and uplinks for an oversubscription of at most
+// 2:1.
+func (o initOptions) fabric(name string, p profiles.Platform) string {
+	const gbps units.BitRate = 1_000_000_000
+	up, mtu := cmp.Or(p.Speed, 800*gbps), units.Bytes(9216)
+	down := min(up, 400*gbps)
+	if p.MaxMTU > 0 {
+		mtu = min(mtu, p.MaxMTU)
+	}
+	parallel := ""
+	above := 2 * units.BitRate(o.spines) * up
+	if n := (units.BitRate(o.perLeaf)*down + above - 1) / above; n > 1 {
+		parallel = fmt.Sprintf(", parallel: %d", n)
+	}
+	return fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform, up, down, parallel, mtu)
+}
+
+// switchPlatform finds a platform, and refuses one that validate would refuse for a switch.
+func (a *app) switchPlatform(name string) (profiles.Platform, error) {
 	dirs, l := a.hardware()
 	catalog, _ := model.LoadCatalog(osFS{}, dirs...)
-	switch _, ok := catalog.Platform(name); {
+	p, ok := catalog.Platform(name)
+	switch {
 	case l.HasErrors(): // told by validate, with their places
 	case !ok:
-		return fail(exitUsage, model.PlatformHint(name, catalog.Names()), "unknown platform %q", name)
+		return p, fail(exitUsage, model.PlatformHint(name, catalog.Names()), "unknown platform %q", name)
 	case strings.HasPrefix(name, "linux/"):
-		return fail(exitUsage, "name a switch platform; fabricctl profiles lists them", "%q is a host's platform", name)
+		return p, fail(exitUsage, "name a switch platform; fabricctl profiles lists them", "%q is a host's platform", name)
 	}
-	return nil
+	return p, nil
 }
 
 // writeNew creates a file and refuses to replace one.
