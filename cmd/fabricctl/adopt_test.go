@@ -98,8 +98,8 @@ func TestReimported(t *testing.T) {
 	was := strings.ReplaceAll(foreignEOS, "ROCE", "fctl-other-fabric")
 	b, leaf := leafBench(t, was, oneLeaf("{ecn: own}", port(1, ""), port(2, "")))
 	before := leaf.Running()
-	r := b.must(t, exitOK, "apply", "--yes", "--adopt")
-	if !strings.Contains(r.err, "adopts  qos profile fctl-other-fabric (for qos profile fctl-one-fabric)") {
+	r := b.must(t, exitOK, "apply", "--yes", "--adopt", "--details")
+	if !strings.Contains(r.err, "adopts qos profile fctl-other-fabric (for qos profile fctl-one-fabric)") {
 		t.Errorf("apply %s", r)
 	}
 	if got := leaf.Running(); strings.Contains(got, "fctl-one") || !strings.Contains(got, "minimum-threshold 800000 bytes") {
