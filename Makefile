@@ -22,7 +22,7 @@ bin/gofumpt: tools/go.mod
 	cd tools && $(GO) build -o ../bin/ mvdan.cc/gofumpt honnef.co/go/tools/cmd/staticcheck golang.org/x/tools/cmd/deadcode
 
 fuzz:
-	tools/fuzz.sh
+	tools/fuzz.sh 5
 
 # What must be fast, against programs that do the least of the same: writes the table of docs/evidence/speed.md.
 bench:
@@ -30,5 +30,5 @@ bench:
 
 # The long matrices: ten minutes of each fuzz target, and every kill point.
 full: test race
-	tools/fuzz.sh 10m
+	tools/fuzz.sh 600
 	FABRICCTL_FULL=1 $(GO) test -timeout 60m ./cmd/fabricctl -run Kill
