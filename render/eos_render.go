@@ -64,7 +64,7 @@ type eosAlike struct {
 }
 
 func (b *eosBuilder) origin(field string) *model.Origin {
-	return b.d.Origins.Get(b.p.Site, intent.Field(field))
+	return b.d.Origin(b.p, intent.Field(field))
 }
 
 // put adds a setting. Two values for one key cannot both be had: EOS has one of it for the device, or the site has

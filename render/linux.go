@@ -99,7 +99,7 @@ func linuxRender(d intent.Device, f Facts) (Config, diag.List) {
 			})
 		}
 		put := func(k Key, value int64, field intent.Field) {
-			v, o := strconv.FormatInt(value, 10), d.Origins.Get(p.Site, field)
+			v, o := strconv.FormatInt(value, 10), d.Origin(p, field)
 			j, ok := at[k]
 			if !ok {
 				at[k], by[k] = len(c), p
@@ -136,7 +136,7 @@ func linuxRender(d intent.Device, f Facts) (Config, diag.List) {
 				field intent.Field
 			}{{ncclTimeout, n.Timeout, "nccl.timeout"}, {ncclRetry, n.RetryCount, "nccl.retry_count"}} {
 				if limit := ncclLimit(v.name); int64(v.value) > limit {
-					refuse(d.Origins.Get(p.Site, v.field), "%s of %d: the largest is %d", v.name, v.value, limit)
+					refuse(d.Origin(p, v.field), "%s of %d: the largest is %d", v.name, v.value, limit)
 				} else if v.value > 0 {
 					put(ncclKey(v.name), int64(v.value), v.field)
 				}

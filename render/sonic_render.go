@@ -66,7 +66,7 @@ type sonicPut struct {
 // put sets one field of a shared object for p.
 func (b *sonicBuilder) put(p *intent.Port, table, row, field, value string, origin intent.Field) {
 	b.puts = append(b.puts, sonicPut{
-		key: Key{table, row, field}, value: value, from: b.d.Origins.Get(p.Site, origin), port: p,
+		key: Key{table, row, field}, value: value, from: b.d.Origin(p, origin), port: p,
 	})
 }
 
@@ -142,7 +142,7 @@ func (b *sonicBuilder) twoValues(old, now *sonicPut) {
 // cannot reports what SONiC has no words for.
 func (b *sonicBuilder) cannot(p *intent.Port, origin intent.Field, hint, format string, a ...any) {
 	b.findings.Add(diag.Finding{
-		Rule: "not-expressible", Severity: diag.Error, Pos: b.d.Origins.Get(p.Site, origin).At(), At: b.d.Name + ":" + p.Site,
+		Rule: "not-expressible", Severity: diag.Error, Pos: b.d.Origin(p, origin).At(), At: b.d.Name + ":" + p.Site,
 		Msg: fmt.Sprintf(format, a...), Hint: hint,
 	})
 }

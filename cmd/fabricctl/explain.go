@@ -182,7 +182,7 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 		}
 		for _, v := range intent.Values(dev.PolicyOf(p)) {
 			if priority < 0 || v.Priority == priority {
-				e.Values = append(e.Values, explainValue{v, origin(dev.Origins.Get(p.Site, v.Field))})
+				e.Values = append(e.Values, explainValue{v, origin(dev.Origin(p, v.Field))})
 			}
 		}
 		if p.Role == "border" {
@@ -190,7 +190,7 @@ func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON 
 		}
 		if dev.RoCE > 0 && priority < 0 {
 			v := intent.Value{Field: "roce", Label: "rdma mtu to carry", Text: dev.RoCE.String(), Priority: -1}
-			e.Values = append(e.Values, explainValue{v, origin(dev.Origins.Get(p.Site, v.Field))})
+			e.Values = append(e.Values, explainValue{v, origin(dev.Origin(p, v.Field))})
 		}
 		r.Ports = append(r.Ports, e)
 	}
@@ -208,7 +208,7 @@ func ended(dev *intent.Device, p *intent.Port, priority int) []explainValue {
 	var vs []explainValue
 	for i := range dev.Classes {
 		field := intent.Field("lossless." + strconv.Itoa(i))
-		if o := dev.Origins.Get(p.Site, field); o != nil && len(o.Lost) > 0 && o.Kind == model.FromDefault && (priority < 0 || priority == i) {
+		if o := dev.Origin(p, field); o != nil && len(o.Lost) > 0 && o.Kind == model.FromDefault && (priority < 0 || priority == i) {
 			vs = append(vs, explainValue{intent.Value{Field: field, Label: fmt.Sprintf("priority %d pfc", i), Text: "none", Priority: i}, origin(o)})
 		}
 	}

@@ -105,7 +105,7 @@ func (s *areas) values(want *intent.Device, p *intent.Port, ds []intent.Differen
 	var vs []Value
 	var differ intent.Areas
 	for _, x := range ds {
-		vs = append(vs, Value{x.Field, x.Label, x.Before, x.After, want.Origins.Get(p.Site, x.Field).At()})
+		vs = append(vs, Value{x.Field, x.Label, x.Before, x.After, want.Origin(p, x.Field).At()})
 		if a, ok := x.Field.Area(); ok {
 			differ |= intent.AreaSet(a)
 		}

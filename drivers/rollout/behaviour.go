@@ -69,7 +69,7 @@ func (g *collector) add(dev *intent.Device, p *intent.Port, ds []intent.Differen
 	}
 	b := Behaviour{Ports: []string{p.Iface}}
 	for _, d := range ds {
-		b.Changes = append(b.Changes, BehaviourValue{d, dev.Origins.Get(p.Site, d.Field).At()})
+		b.Changes = append(b.Changes, BehaviourValue{d, dev.Origin(p, d.Field).At()})
 	}
 	key := b.key()
 	i, ok := g.at[key]

@@ -53,7 +53,7 @@ func deviations(live, want *intent.Net, broken map[string]string) diag.List {
 			lives, wanted := *is.PolicyOf(p), *asked.PolicyOf(q)
 			differs := map[intent.Field]bool{}
 			for _, x := range intent.Differences(&lives, &wanted) {
-				k := deviation{x, is.Host, asked.Origins.Get(q.Site, x.Field).At()}
+				k := deviation{x, is.Host, asked.Origin(q, x.Field).At()}
 				if at[k] == nil {
 					at[k] = &where{ports: map[string][]string{}}
 					order = append(order, k)

@@ -14,6 +14,8 @@ func (f Field) Area() (Area, bool) {
 		return AreaPFC, true
 	case "ecn":
 		return AreaECN, true
+	case "cable", "xoff", "headroom", "xon", "xon_offset", "reserved":
+		return AreaBuffer, true
 	case "scheduling", "weight":
 		return AreaScheduler, true
 	case "watchdog":

@@ -86,11 +86,23 @@ func (s *Areas) UnmarshalText(b []byte) error {
 // Has reports whether a is in s.
 func (s Areas) Has(a Area) bool { return s&(1<<a) != 0 }
 
-// SwitchAreas is what a switch port speaks about today; HostAreas the same for a host's NIC.
+// SwitchAreas is what a port of every switch speaks about; HostAreas the same for a host's NIC. AreasOf has the rest.
 const (
 	SwitchAreas = Areas(1<<AreaMTU | 1<<AreaMaps | 1<<AreaPFC | 1<<AreaECN | 1<<AreaScheduler | 1<<AreaWatchdog)
 	HostAreas   = Areas(1<<AreaMTU | 1<<AreaNCCL)
 )
+
+// AreasOf is what a port speaks about on devices of an operating system, such as "sonic". What is not among them is
+// unknown there, whoever asks for it: unknown is not off.
+func AreasOf(os string) Areas {
+	switch os {
+	case "linux":
+		return HostAreas
+	case "sonic":
+		return SwitchAreas | AreaSet(AreaBuffer)
+	}
+	return SwitchAreas
+}
 
 // Mode is the ownership of an area.
 type Mode uint8
@@ -185,6 +197,27 @@ type ECN struct {
 	Pmax       units.Percent // marking probability at Kmax; above it every packet is marked
 }
 
+// Buffer is the ingress buffer of one lossless priority; the zero Buffer is none. Headroom is what is kept for packets
+// that still arrive after the pause was sent (SONiC's xoff); the pause threshold is Static or Alpha, not both.
+type Buffer struct {
+	On        bool        `json:",omitzero"` // there is a buffer for lossless traffic
+	Device    bool        `json:",omitzero"` // the device fills in the rest, from speed, cable and a table of its own
+	Static    units.Bytes `json:",omitzero"` // pause threshold in bytes; 0 = it is dynamic
+	Alpha     units.Ratio `json:",omitzero"` // dynamic pause threshold: this many times the pool's free bytes
+	Headroom  units.Bytes `json:",omitzero"` // bytes for what arrives after the pause
+	Xon       units.Bytes `json:",omitzero"` // sending goes on when no more than this is held; 0 = XonOffset alone says it
+	XonOffset units.Bytes `json:",omitzero"` // or when this much less is held than the pause threshold of the moment; 0 = none
+	Reserved  units.Bytes `json:",omitzero"` // bytes that the priority group has to itself, as the device counts them
+}
+
+// Pools are the buffer pools of a device that lossless traffic is in; zero fields are not known.
+type Pools struct {
+	Shared   units.Bytes `json:",omitzero"` // what lossless traffic shares at the ingress, headroom not counted
+	Headroom units.Bytes `json:",omitzero"` // headroom that all priority groups share; 0 = each has its own, or not known
+	Egress   units.Bytes `json:",omitzero"` // what lossless traffic shares at the egress
+	Static   bool        `json:",omitzero"` // pause thresholds in the shared pool are bytes, not parts of what is free
+}
+
 // Queue is the behaviour of one priority and its egress queue.
 type Queue struct {
 	Used     bool  `json:",omitzero"` // it has a scheduler of its own: strict, or weighted with or without a weight
@@ -193,6 +226,8 @@ type Queue struct {
 	Weight   uint8 `json:",omitzero"` // DWRR weight; 0 = none given
 	ECN      ECN   `json:",omitzero"`
 	Drop     bool  `json:",omitzero"` // WRED drops instead of marking
+
+	Buffer Buffer `json:",omitzero"`
 }
 
 // Action is what the PFC watchdog does with a stuck queue.
@@ -255,9 +290,10 @@ type Policy struct {
 	TCPG     [8]uint8  // ingress priority group of each traffic class, or Unmapped
 	PFCQueue [8]uint8  // queue stopped by a received pause of each priority, or Unmapped
 	Queues   [8]Queue
-	Pause    Pause    `json:",omitzero"` // part of AreaPFC, since the two exclude each other
-	Watchdog Watchdog `json:",omitzero"`
-	NCCL     NCCL     `json:",omitzero"`
+	Cable    units.Length `json:",omitzero"` // what the device is told about its cable, part of AreaBuffer; 0 = nothing
+	Pause    Pause        `json:",omitzero"` // part of AreaPFC, since the two exclude each other
+	Watchdog Watchdog     `json:",omitzero"`
+	NCCL     NCCL         `json:",omitzero"`
 }
 
 // Only is p reduced to the areas in s: everything else is unknown and zero. Two sources that speak about different
@@ -282,6 +318,12 @@ func (p Policy) Only(s Areas) Policy {
 		if s.Has(AreaECN) {
 			y.ECN, y.Drop = x.ECN, x.Drop
 		}
+		if s.Has(AreaBuffer) {
+			y.Buffer = x.Buffer
+		}
+	}
+	if s.Has(AreaBuffer) {
+		q.Cable = p.Cable
 	}
 	if s.Has(AreaPFC) {
 		q.Pause = p.Pause
@@ -307,12 +349,14 @@ func (p *Policy) Lossless() []int {
 }
 
 // Field names one value of a policy, for origins and explain: "mtu", "roce" (of Device.RoCE), "trust", "dscp.26", "class.3" (that the
-// priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3", "pause",
+// priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3", "cable", "xoff.3",
+// "headroom.3", "xon.3", "xon_offset.3", "reserved.3", "pause",
 // "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "nccl.traffic_class", "nccl.timeout",
 // "nccl.retry_count".
 type Field string
 
-// OriginTable says where the values of a device came from: by override site, then by field. Devices share maps.
+// OriginTable says where the values of a device came from: by override site, and where the link decides too by site and
+// variant, then by field. Devices share maps.
 type OriginTable map[string]map[Field]*model.Origin
 
 // Get finds an origin; nil when there is none (a live Net has none).
@@ -333,6 +377,7 @@ type Port struct {
 	Carries  model.Carries `json:",omitzero"` // what runs over the link; 0 = not said
 	Breakout int           `json:",omitzero"` // how many links the physical port carries; 0 and 1 mean that this one has it alone
 	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects
+	Variant  string        `json:",omitzero"` // what of the link decides values besides the site, such as "400G-40m"; names the objects that hold them
 	Speed    units.BitRate // bits per second
 	Cable    units.Length  `json:",omitzero"` // 0 = not given
 	State    State         `json:",omitzero"`
@@ -362,6 +407,7 @@ type Device struct {
 	State    State
 	Manage   Manage
 	Profile  profiles.Platform // hardware facts
+	Pools    Pools             `json:",omitzero"` // wanted: of the profile; live: as the device says
 	Classes  [8]string         // class name per priority, "" = the model does not name it
 	CNP      string            // name of the class that carries congestion notifications, "" = the model names none
 	RoCE     units.Bytes       // hosts: RDMA payload (RoCE MTU) that the fabric agrees on; 0 = the model gives none
@@ -389,6 +435,16 @@ func (d *Device) Intern(p Policy) int32 {
 	}
 	d.Policies = append(d.Policies, p)
 	return int32(len(d.Policies) - 1)
+}
+
+// Origin is where a value of p came from; nil when that is not known.
+func (d *Device) Origin(p *Port, f Field) *model.Origin {
+	if p.Variant != "" {
+		if o := d.Origins.Get(p.Site+"@"+p.Variant, f); o != nil {
+			return o
+		}
+	}
+	return d.Origins.Get(p.Site, f)
 }
 
 // PolicyOf is the policy of a port of d.

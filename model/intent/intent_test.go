@@ -144,3 +144,24 @@ func TestAreasByName(t *testing.T) {
 		t.Error("an unknown area was read")
 	}
 }
+
+// A buffer is shown in the words of a plan, and where the device fills it in nothing is shown that nobody asked for.
+func TestBufferWords(t *testing.T) {
+	ask := Policy{Known: AreasOf("sonic"), Cable: 40 * units.Metre}
+	ask.Queues[3] = Queue{Lossless: true, Buffer: Buffer{On: true, Alpha: units.Ratio{Num: 1, Den: 2}, Headroom: 196 * units.KB, Xon: 19456}}
+	own := ask
+	own.Cable, own.Queues[3].Buffer = 5*units.Metre, Buffer{On: true, Device: true}
+	var got []string
+	for _, d := range Differences(&own, &ask) {
+		got = append(got, d.Label+": "+d.Before+" -> "+d.After)
+	}
+	want := []string{
+		"priority 3 pause threshold: the device's own -> alpha 1/2",
+		"priority 3 headroom: the device's own -> 196KB",
+		"priority 3 xon: none -> 19456B",
+		"cable: 5m -> 40m",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // Value is one value of a policy in words. Label is for people ("priority 3 kmin"), Field finds its origin.
@@ -127,8 +129,14 @@ func queueValues(p *Policy, i int) []Value {
 	if p.Known.Has(AreaMaps) && (q.Used || q.Lossless || q.ECN.On) {
 		chain = fmt.Sprintf("queue %s, pg %s, pause %s", index(p.TCQueue[i]), index(p.TCPG[i]), index(p.PFCQueue[i]))
 	}
+	threshold, headroom, xon, offset, reserved := bufferWords(q.Buffer)
 	return []Value{
 		v("lossless."+n, "pfc", onOff(q.Lossless)),
+		v("xoff."+n, "pause threshold", threshold),
+		v("headroom."+n, "headroom", headroom),
+		v("xon."+n, "xon", xon),
+		v("xon_offset."+n, "xon offset", offset),
+		v("reserved."+n, "reserved buffer", reserved),
 		v("ecn."+n+".kmin", "kmin", marking[0]),
 		v("ecn."+n+".kmax", "kmax", marking[1]),
 		v("ecn."+n+".pmax", "pmax", marking[2]),
@@ -136,6 +144,27 @@ func queueValues(p *Policy, i int) []Value {
 		v("weight."+n, "scheduling", scheduling),
 		v("class."+n, "path", chain),
 	}
+}
+
+// bufferWords are the values of a buffer in the order of its fields.
+func bufferWords(b Buffer) (threshold, headroom, xon, offset, reserved string) {
+	some := func(v units.Bytes) string {
+		if v == 0 {
+			return none
+		}
+		return v.String()
+	}
+	switch {
+	case !b.On:
+		return none, none, none, none, none
+	case b.Device:
+		return "the device's own", "the device's own", none, none, none
+	case b.Alpha != (units.Ratio{}):
+		threshold = "alpha " + b.Alpha.String()
+	default:
+		threshold = b.Static.String()
+	}
+	return threshold, b.Headroom.String(), some(b.Xon), some(b.XonOffset), some(b.Reserved)
 }
 
 func onOff(b bool) string {
@@ -162,6 +191,9 @@ func class(tc uint8) string {
 // deviceValues are the values that do not belong to a priority.
 func deviceValues(p *Policy) []Value {
 	var vs []Value
+	if p.Cable != 0 {
+		vs = append(vs, Value{"cable", "cable", p.Cable.String(), -1})
+	}
 	if p.Pause != (Pause{}) {
 		vs = append(vs, Value{"pause", "link pause (802.3x)", p.Pause.String(), -1})
 	}

@@ -116,7 +116,7 @@ func (pl Place) Knows(a intent.Area) bool {
 
 // Origin is where the value of field came from; nil when nobody knows.
 func (pl Place) Origin(field intent.Field) *model.Origin {
-	return pl.Device.Origins.Get(pl.Port.Site, field)
+	return pl.Device.Origin(pl.Port, field)
 }
 
 // String is device:port.
