@@ -299,8 +299,12 @@ func TestFixedPoint(t *testing.T) {
 			name string
 			got  float64
 		}{
-			{"p_exact", x.P}, {"p_approx", x.Approx}, {"q_exact_bytes", float64(q)}, {"alpha_star", x.Alpha},
-			{"RC_gbps", float64(x.Rate) / 1e9}, {"RT_gbps", float64(x.Target) / 1e9},
+			{"p_exact", x.P},
+			{"p_approx", x.Approx},
+			{"q_exact_bytes", float64(q)},
+			{"alpha_star", x.Alpha},
+			{"RC_gbps", float64(x.Rate) / 1e9},
+			{"RT_gbps", float64(x.Target) / 1e9},
 		} {
 			if want := l.num(t, c.name); !near(c.got, want, 5e-6) { // alpha and the rates are printed with six digits
 				t.Errorf("%s Gbps, %s flows: %s %g, want %g", l["C_gbps"], l["N"], c.name, c.got, want)

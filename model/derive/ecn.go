@@ -89,7 +89,7 @@ func FirstReaction(in Incast) Reaction {
 	}
 	growth := times(c, whole(int64(n-1)))
 	toKmin := over(times(positive(in.Kmin), whole(8)), growth)
-	toXoff := over(times(positive(in.Xoff), whole(8*int64(n))), growth) // growth/n is C (1 - 1/n)
+	toXoff := over(times(positive(in.Xoff), whole(8), whole(int64(n))), growth) // growth/n is C (1 - 1/n)
 	feedback := times(positive(in.Feedback), frac(1, 1e9))
 	cut := plus(toKmin, feedback)
 	r := Reaction{
