@@ -15,6 +15,7 @@ func (f *Fabric) decode(n *node) {
 	f.Watchdog = decodeWatchdog(n.get("pfc_watchdog"))
 	f.Manage = FabricManage{Switches: decodeManage(n.get("manage", "switches")), Hosts: decodeManage(n.get("manage", "hosts"))}
 	f.Adopt = boolean(n.get("manage", "adopt"))
+	f.Routing, f.Routes = text(n.get("topology", "routing")), decodeRoutes(n.get("topology", "routes"))
 	f.NCCL = NCCL{
 		Class: text(n.get("nccl", "class")), Timeout: integer(n.get("nccl", "timeout")),
 		RetryCount: integer(n.get("nccl", "retry_count")),

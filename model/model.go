@@ -52,6 +52,8 @@ type Fabric struct {
 	Adopt     Value[bool] // manage.adopt: objects bound by modelled ports alone may be taken over
 	Acks      []Ack
 	Roles     map[string]*Override // overrides by role; nil entries do not occur
+	Routing   Value[string]        // one of RoutingNames; not Set means the first
+	Routes    []Route              // ways that the model lists, in its order
 	Devices   []Device             // the expanded topology, sorted naturally by name
 	Endpoints map[string]*Endpoint // by device name, for every device of the topology
 	Catalog   *profiles.Catalog    // the platforms known to this model: built in, and Profile documents

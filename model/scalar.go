@@ -410,6 +410,17 @@ func portRefScalar() *scalar {
 	}}
 }
 
+// stopScalar is a device on a route, or one of its ports.
+func stopScalar() *scalar {
+	return &scalar{noun: "device or port such as leaf1 or leaf1:uplink-1", schema: plainSchema(namePattern + "(:" + namePattern + ")?"), parse: func(s string) (string, *problem) {
+		device, port, ok := strings.Cut(s, ":")
+		if !isName(device, "-_.") || ok && !isName(port, "-_.") {
+			return "", &problem{"value", "is neither a device nor device:port", "write leaf1 or leaf1:uplink-1"}
+		}
+		return s, nil
+	}}
+}
+
 // dscpScalar is one code point or a range of them.
 func dscpScalar() *scalar {
 	return &scalar{noun: "DSCP from 0 to 63, or a range such as 24-31", schema: numberOrText(0, 63, dscpPattern), parse: func(s string) (string, *problem) {

@@ -170,6 +170,11 @@ func topologySchema() field {
 				carries,
 			}}},
 		}}},
+		leaf("routing", enumScalar(RoutingNames()...), "what routing allows, for finding deadlocks: up-down (the default): never down and up again, which eBGP with one AS number per tier ensures; shortest-path: whatever is shortest, also while links are down; listed: only what routes lists"),
+		field{key: "routes", doc: "ways that packets of a lossless class take, besides those that follow from the links", list: &field{key: "route", kids: []field{
+			{key: "path", doc: "the devices in order, from host to host; device:port where only that port towards the next one is meant", required: true, list: &field{key: "device", scalar: stopScalar()}},
+			{key: "class", doc: "class of the packets; as a list, one for each link, where switches on the way move them to another", required: true, scalar: nameScalar(), list: &field{key: "class", scalar: nameScalar()}},
+		}}},
 	).must()
 }
 

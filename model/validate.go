@@ -31,6 +31,7 @@ func (v *validator) all() {
 	v.acknowledgements()
 	v.platforms()
 	v.hardware()
+	v.routes()
 	for _, role := range sortedKeys(v.f.Roles) {
 		v.override(role)
 	}

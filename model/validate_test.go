@@ -52,6 +52,19 @@ func TestFindings(t *testing.T) {
 		{"nccl among notifications", base + "nccl: {class: cnp}\n"},
 		{"application of no class", base + "applications: [{name: nccl, class: trainig}]\n"},
 		{"application with a range", base + "applications: [{name: nccl, class: training, dscp: 26-28}]\n"},
+		{"routes", with(t, "  links:", `  routing: listed
+  routes:
+    - {path: [host1, leaf1, spine1, leaf2, host3], class: training}
+    - {path: [host1, "leaf1:uplink-1", spine1, leaf2, host3], class: [training, training, training, training]}
+    - {path: [host1], class: training}
+    - {path: [host1, leaf1, laef2], class: trainig}
+    - {path: [host1, leaf1, leaf2, host3], class: cnp}
+    - {path: [host1, "leaf1:downlink-1", spine1], class: [training, training, training]}
+    - {path: [host1, leaf1, host2, leaf1, "host1:nic-1"], class: training}
+    - {path: [host1, "leaf1:downlink-1"], class: training}
+  links:`)},
+		{"no routes", with(t, "  links:", "  routing: listed\n  links:")},
+		{"routing", with(t, "  links:", "  routing: ospf\n  links:")},
 		{"acknowledged nowhere", base + "acknowledge: [{rule: x, reason: y, role: laef}, {rule: x, reason: y, device: leaf9}]\n"},
 		{"ToS", with(t, "    dscp: [26]", "    tos: 106\n    dscp: [104]")},
 		{"half of the buffer", strings.ReplaceAll(with(t, "    bandwidth: 60%", "    pfc: {xoff: 50%}\n    bandwidth: 60%"), "xoff: 50%", "xoff: half of the port buffer")},

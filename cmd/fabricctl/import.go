@@ -374,7 +374,7 @@ func (r *importJSON) infer(o importFlags, roles []infer.Role, read []seen, catal
 // liveFindings are what the rules say of the fabric as it is live and do not say of the model. They are warnings: the
 // model itself is right, the devices are not.
 func liveFindings(m infer.Model, read []seen, known diag.List) diag.List {
-	live := &intent.Net{Fabric: m.Net.Fabric}
+	live := m.Net.With(nil)
 	for _, d := range m.Net.Devices {
 		if i := slices.IndexFunc(read, func(s seen) bool { return s.box.Device.Name == d.Name }); i >= 0 {
 			live.Devices = append(live.Devices, intent.Join(d, read[i].policies))

@@ -232,7 +232,7 @@ func part(net *intent.Net, only []string) (*intent.Net, error) {
 			return nil, noDevice(net, n)
 		}
 	}
-	some := &intent.Net{Fabric: net.Fabric}
+	some := net.With(nil)
 	for _, d := range net.Devices {
 		if slices.Contains(only, d.Name) {
 			some.Devices = append(some.Devices, d)

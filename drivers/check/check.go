@@ -113,7 +113,7 @@ func (d *Device) Fails() bool {
 // acknowledgements count.
 func Live(ctx context.Context, net *intent.Net, f *model.Fabric, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Fabric: net.Fabric, Devices: make([]Device, len(net.Devices))}
-	live := &intent.Net{Fabric: net.Fabric, Devices: make([]intent.Device, len(net.Devices))}
+	live := net.With(make([]intent.Device, len(net.Devices)))
 	slots := make(chan struct{}, max(o.Parallel, 1))
 	var wg sync.WaitGroup
 	for i := range net.Devices {

@@ -32,7 +32,7 @@ func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.
 // the model, and left names the devices of which something is left out.
 func outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) diag.List {
 	net := func(pick func(outlooks) intent.Device) *intent.Net {
-		n := &intent.Net{Fabric: want.Fabric, Devices: make([]intent.Device, len(ds))}
+		n := want.With(make([]intent.Device, len(ds)))
 		for i, d := range ds {
 			n.Devices[i] = pick(d)
 		}

@@ -420,6 +420,8 @@ type Device struct {
 type Net struct {
 	Fabric  string
 	Devices []Device
+	Routing Routing // what routing allows
+	Routes  []Route // ways that the model lists
 }
 
 // OS is the dialect of the device: the platform up to the slash.
@@ -516,7 +518,7 @@ func Join(identity Device, lifted map[string]Policy) Device {
 // Mix is the Net in the middle of a rollout: devices for which done reports true are as in want, the others as in
 // old. Devices that only one side has are taken from that side. Neither input is changed.
 func Mix(old, want *Net, done func(device string) bool) *Net {
-	m := &Net{Fabric: want.Fabric}
+	m := want.With(nil)
 	index := make(map[string]*Device, len(old.Devices))
 	for i := range old.Devices {
 		index[old.Devices[i].Name] = &old.Devices[i]

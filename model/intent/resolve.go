@@ -17,7 +17,7 @@ import (
 func Resolve(f *model.Fabric) (*Net, diag.List) {
 	r := &resolver{f: f, cache: map[chain]*compiled{}, idle: &compiled{}}
 	r.nccl, r.ncclOrigins = r.hostNCCL()
-	n := &Net{Fabric: f.Name.V, Devices: make([]Device, 0, len(f.Devices))}
+	n := &Net{Fabric: f.Name.V, Routing: routing(f), Routes: listedRoutes(f), Devices: make([]Device, 0, len(f.Devices))}
 	for i := range f.Devices {
 		n.Devices = append(n.Devices, r.device(&f.Devices[i]))
 	}
