@@ -118,7 +118,7 @@ func TestHeadroomFormula(t *testing.T) {
 			}
 			h = SonicMlnx(Sonic{
 				Form: SonicDesign(), Speed: link.Speed, Cable: link.Cable, MTU: link.Frame, Lanes: lanes, LosslessMTU: 1500, SmallPercent: 100,
-				Cell: l.bytes(t, "cell_bytes"), Pipeline: oneTwo(18, 1), MacPhy: oneTwo(4, 5), Quanta: l.int(t, "pause_quanta"),
+				Cell: l.bytes(t, "cell_bytes"), Pipeline: 18 * units.KiB, MacPhy: oneTwo(4096, 5), Quanta: l.int(t, "pause_quanta"),
 			})
 			size, _, _ = strings.Cut(strings.TrimPrefix(l["formula_note"], "size="), ";")
 			if h.Xon != l.bytes(t, "aux_bytes_or_xon") {
@@ -152,7 +152,7 @@ func TestPublishedSpectrum1(t *testing.T) {
 		compared++
 		h := SonicMlnx(Sonic{
 			Form: SonicStatic(), Speed: l.rate(t, "speed_gbps", units.Gbps), Cable: units.Length(l.int(t, "cable_m")) * units.Metre, MTU: 9216,
-			Lanes: 4, LosslessMTU: 1024, SmallPercent: 100, Cell: cell, Pipeline: oneTwo(19, 1), MacPhy: oneTwo(4, 5), PeerResponse: oneTwo(19, 5), UseResponse: true,
+			Lanes: 4, LosslessMTU: 1024, SmallPercent: 100, Cell: cell, Pipeline: 19 * units.KiB, MacPhy: oneTwo(4096, 5), PeerResponse: oneTwo(19456, 5), UseResponse: true,
 		})
 		addUp(t, h)
 		want := [3]units.Bytes{l.bytes(t, "pg_size"), l.bytes(t, "xon"), l.bytes(t, "xoff")}
@@ -165,7 +165,7 @@ func TestPublishedSpectrum1(t *testing.T) {
 	}
 }
 
-// kibs reads a decimal number of KiB.
+// kibs reads a decimal number of KiB, in bytes.
 func kibs(t *testing.T, s string) units.Ratio {
 	t.Helper()
 	whole, tenths, _ := strings.Cut(s, ".")
@@ -177,7 +177,7 @@ func kibs(t *testing.T, s string) units.Ratio {
 	for range tenths {
 		den *= 10
 	}
-	return units.Ratio{Num: int32(n), Den: den}
+	return units.Ratio{Num: int32(n) * 1024, Den: den}
 }
 
 // TestSonicScript compares with what the script itself answered, over six generations of chips.
@@ -188,10 +188,12 @@ func TestSonicScript(t *testing.T) {
 			Form: SonicScript(), Speed: l.rate(t, "port_speed", units.Mbps), Cable: units.Length(l.int(t, "cable")) * units.Metre,
 			MTU: l.bytes(t, "port_mtu"), Lanes: int(l.int(t, "lanes")), LosslessMTU: l.bytes(t, "lossless_mtu"),
 			SmallPercent: int(l.int(t, "small_packet_percentage")), Shared: l["over_subscribe_ratio"] != "0", Cell: l.bytes(t, "cell_size"),
-			Pipeline: kibs(t, l["pipeline_latency_kb"]), MacPhy: kibs(t, l["mac_phy_delay_kb"]), PeerResponse: kibs(t, l["peer_response_time_kb"]),
-			Tile: l["asic"] == "SPECTRUM-4" || l["asic"] == "SPECTRUM-5",
+			Pipeline: l.bytes(t, "pipeline_latency_kb") * units.KiB, MacPhy: kibs(t, l["mac_phy_delay_kb"]), PeerResponse: kibs(t, l["peer_response_time_kb"]),
 		}
-		if l["asic"] == "SPECTRUM-6" {
+		switch l["asic"] {
+		case "SPECTRUM-4", "SPECTRUM-5":
+			in.Tile = 120 * units.Nanosecond
+		case "SPECTRUM-6":
 			in.Extra = 18 * units.KiB
 		}
 		h := SonicMlnx(in)

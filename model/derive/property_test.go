@@ -25,7 +25,7 @@ func sonicOf(t *rapid.T, l Link) Sonic {
 		Form:  rapid.SampledFrom([]SonicForm{SonicScript(), SonicDesign(), SonicStatic()}).Draw(t, "form"),
 		Speed: l.Speed, Cable: l.Cable, MTU: l.Frame, Lanes: rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "lanes"),
 		LosslessMTU: units.Bytes(rapid.Int64Range(64, 9216).Draw(t, "lossless")), SmallPercent: rapid.IntRange(0, 100).Draw(t, "small"),
-		Cell: rapid.SampledFrom([]units.Bytes{96, 144, 192, 256}).Draw(t, "cell"), Pipeline: oneTwo(19, 1), MacPhy: oneTwo(4, 5), PeerResponse: oneTwo(19, 5),
+		Cell: rapid.SampledFrom([]units.Bytes{96, 144, 192, 256}).Draw(t, "cell"), Pipeline: 19 * units.KiB, MacPhy: oneTwo(4096, 5), PeerResponse: oneTwo(19456, 5),
 	}
 	if rapid.Bool().Draw(t, "gearbox") {
 		in.Gearbox = 50 * units.Nanosecond
@@ -283,8 +283,8 @@ func TestHostile(t *testing.T) {
 			SonicMlnx(Sonic{
 				Form:  SonicForm{CableDivisor: n("divisor"), WholeCells: rapid.Bool().Draw(t, "cells"), ByBytes: rapid.Bool().Draw(t, "bytes"), LaneDiscount: units.Bytes(n("discount"))},
 				Speed: l.Speed, Cable: l.Cable, MTU: l.Frame, Lanes: 8, LosslessMTU: units.Bytes(n("lossless")), SmallPercent: int(n("small")),
-				Gearbox: units.Duration(n("gearbox")), Cell: units.Bytes(n("cell")), Pipeline: r("pipeline"), MacPhy: r("macphy"), PeerResponse: r("response"),
-				Quanta: n("quanta"), Tile: true, Extra: units.Bytes(n("extra")),
+				Gearbox: units.Duration(n("gearbox")), Cell: units.Bytes(n("cell")), Pipeline: units.Bytes(n("pipeline")), MacPhy: r("macphy"), PeerResponse: r("response"),
+				Quanta: n("quanta"), Tile: units.Duration(n("tile")), Extra: units.Bytes(n("extra")),
 			}),
 		}
 		for _, h := range hs {

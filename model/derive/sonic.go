@@ -43,13 +43,13 @@ type Sonic struct {
 	Shared       bool           // the headroom is in a pool that ports share
 
 	Cell         units.Bytes
-	Pipeline     units.Ratio // latency of the pipeline in KiB: 19
-	MacPhy       units.Ratio // delay of MAC and PHY in KiB: 4/5
-	PeerResponse units.Ratio // response of the neighbour in KiB, for speeds without a time in quanta: 19/5
-	Quanta       int64       // response of the neighbour in quanta; 0 = SonicQuanta, and PeerResponse where that has none
-	UseResponse  bool        // take PeerResponse whatever the speed is
-	Tile         bool        // Spectrum-4 and -5: a latency between tiles that grows with the speed
-	Extra        units.Bytes // Spectrum-6: 18 KiB
+	Pipeline     units.Bytes    // latency of the pipeline: 19 KiB
+	MacPhy       units.Ratio    // delay of MAC and PHY in bytes, exactly: 0.8 KiB is 4096/5
+	PeerResponse units.Ratio    // response of the neighbour in bytes, for speeds without a time in quanta: 3.8 KiB is 19456/5
+	Quanta       int64          // response of the neighbour in quanta; 0 = SonicQuanta, and PeerResponse where that has none
+	UseResponse  bool           // take PeerResponse whatever the speed is
+	Tile         units.Duration // what crossing between tiles of the chip takes: 120 ns on Spectrum-4 and -5
+	Extra        units.Bytes    // what the chip needs besides: 18 KiB on Spectrum-6
 }
 
 // SonicQuanta is the response time that SONiC's script takes at a speed, in quanta; false where it has none.
@@ -69,7 +69,6 @@ const (
 	kib         = 1024
 	smallPacket = 64        // bytes
 	fibre       = 198000000 // metres per second, SONiC's speed of light in fibre
-	tileNS      = 120       // what crossing tiles takes, in nanoseconds
 	patternStep = 2 * kib   // added for traffic with large packets too
 )
 
@@ -136,7 +135,7 @@ func (in Sonic) propagation(c *big.Rat) *summing {
 		add("gearbox", fmt.Sprintf("2 * %s * %s / 8 (KiB: %d)", in.Gearbox, max(in.Speed, 0), div/8),
 			times(whole(int64(in.Gearbox)), positive(in.Speed), frac(2, 1e6*div)))
 	}
-	add("MAC and PHY", in.MacPhy.String()+" KiB", kibOf(in.MacPhy))
+	add("MAC and PHY", amount(ratio(in.MacPhy)).String(), ratio(in.MacPhy))
 	quanta, known := SonicQuanta(in.Speed)
 	if in.Quanta > 0 {
 		quanta, known = in.Quanta, true
@@ -144,23 +143,16 @@ func (in Sonic) propagation(c *big.Rat) *summing {
 	if known && !in.UseResponse {
 		add("response", fmt.Sprintf("%d quanta * %d", quanta, quantum), times(positive(quanta), whole(quantum)))
 	} else {
-		add("response", in.PeerResponse.String()+" KiB", kibOf(in.PeerResponse))
+		add("response", amount(ratio(in.PeerResponse)).String(), ratio(in.PeerResponse))
 	}
-	if in.Tile {
-		add("tiles", fmt.Sprintf("%dns * %s / 8", tileNS, max(in.Speed, 0)), times(positive(in.Speed), frac(tileNS, 8*1e9)))
+	if in.Tile > 0 {
+		add("tiles", fmt.Sprintf("%s * %s / 8", in.Tile, max(in.Speed, 0)), bdp(in.Speed, in.Tile))
 	}
 	return s
 }
 
-func kibOf(r units.Ratio) *big.Rat {
-	if r.Num <= 0 || r.Den <= 0 {
-		return new(big.Rat)
-	}
-	return frac(int64(r.Num)*kib, int64(r.Den))
-}
-
 func (in Sonic) xon() (units.Bytes, string) {
-	v, formula := kibOf(in.Pipeline), "pipeline latency "+in.Pipeline.String()+" KiB"
+	v, formula := positive(in.Pipeline), "pipeline latency "+in.Pipeline.String()
 	if in.Lanes == 8 {
 		v = sub(times(whole(2), v), positive(in.Form.LaneDiscount))
 		formula += " of two pipelines (8 lanes)"
