@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
@@ -37,6 +38,9 @@ func factField(f profiles.Field) field {
 	case f.About:
 		x.scalar = value.scalar
 		return x.must()
+	case f.Shape == profiles.Row:
+		value.list, value.scalar = rowField(f), nil
+		x.list = value.list
 	case f.List:
 		value.list, value.scalar = &field{key: f.Noun, scalar: value.scalar}, nil
 		x.list = value.list
@@ -48,6 +52,59 @@ func factField(f profiles.Field) field {
 		leaf("confidence", enumScalar("high", "medium", "low"), "how far it is to be trusted, if not as the section says"),
 	}
 	return x
+}
+
+// rowField is a row of a headroom table.
+func rowField(f profiles.Field) *field {
+	return &field{key: f.Noun, kids: []field{
+		leaf("speed", rateScalar(), "speed of the port").must(),
+		leaf("cable", lengthScalar(), "length of the cable").must(),
+		leaf("size", bytesScalar(), "what the priority group has for itself; with headroom of its own that too"),
+		leaf("xon", bytesScalar(), "pause ends at the latest when the group holds no more than this"),
+		leaf("xoff", bytesScalar(), "headroom: bytes kept for what arrives after the pause, not a threshold").must(),
+		leaf("alpha", ratioScalar(), "of the dynamic threshold at which pause is sent"),
+		leaf("static", bytesScalar(), "threshold at which pause is sent, where it is a fixed size"),
+		leaf("xon_offset", bytesScalar(), "how far below the threshold pause ends, where that is above xon"),
+	}}
+}
+
+// readRow is a row in the canonical form of a fact; false where it lacks what it must have, which is reported.
+func readRow(n *node) (string, bool) {
+	if n.get("speed") == nil || n.get("cable") == nil || n.get("xoff") == nil {
+		return "", false
+	}
+	r := profiles.HeadroomRow{
+		Speed: value(n.get("speed"), units.ParseBitRate).V, Cable: value(n.get("cable"), units.ParseLength).V,
+		Size: value(n.get("size"), units.ParseBytes).V, Xon: value(n.get("xon"), units.ParseBytes).V, Xoff: value(n.get("xoff"), units.ParseBytes).V,
+		Alpha: value(n.get("alpha"), units.ParseRatio).V, Static: value(n.get("static"), units.ParseBytes).V,
+		XonOffset: value(n.get("xon_offset"), units.ParseBytes).V,
+	}
+	return r.String(), true
+}
+
+// legalRows reports rows with two thresholds, and a second row for the same speed and cable.
+func legalRows(f profiles.Field, n *node, found *diag.List) bool {
+	if n.shape == mapNode {
+		n = n.get("value")
+	}
+	legal, seen := true, map[profiles.HeadroomRow]*node{}
+	for _, item := range n.list() {
+		at := profiles.HeadroomRow{Speed: value(item.get("speed"), units.ParseBitRate).V, Cable: value(item.get("cable"), units.ParseLength).V}
+		if first := seen[at]; first != nil {
+			found.Add(diag.Finding{
+				Rule: "profile", Severity: diag.Error, Pos: item.pos(), Hint: "keep one of them",
+				Msg: fmt.Sprintf("platform.%s has two rows for %s and %s", f.Key, at.Speed, at.Cable), Related: []diag.Related{{Pos: first.pos(), Msg: "first here"}},
+			})
+			legal = false
+		}
+		seen[at] = item
+		if item.get("alpha") != nil && item.get("static") != nil {
+			found.Errorf("profile", item.get("static").pos(), "a threshold is dynamic (alpha) or static: keep one of them",
+				"the row for %s and %s has alpha %s and static %s", at.Speed, at.Cable, item.get("alpha").text, item.get("static").text)
+			legal = false
+		}
+	}
+	return legal
 }
 
 func factScalar(f profiles.Field) *scalar {
@@ -71,7 +128,18 @@ func factScalar(f profiles.Field) *scalar {
 			}
 			return s, nil
 		}}
-	case profiles.Text:
+	case profiles.Span:
+		return durationScalar()
+	case profiles.Ratio:
+		return ratioScalar()
+	case profiles.Exact:
+		return &scalar{noun: "size such as 0.8KiB", schema: textSchema(exactPattern), parse: func(s string) (string, *problem) {
+			if _, err := profiles.ParseExact(s); err != nil {
+				return "", &problem{"units", "is not a size such as 0.8KiB", "write a number with at most three decimals, and B or KiB"}
+			}
+			return s, nil
+		}}
+	case profiles.Text, profiles.Row:
 	}
 	return textScalar("text")
 }
@@ -179,6 +247,9 @@ func entry(h hardware, n *node, found *diag.List) profiles.Entry {
 			found.Errorf("profile", at, "remove it", "platform.%s is a word of %s, and %s is a platform of %s", f.Key, f.OS, h.name, os)
 			continue
 		}
+		if f.Shape == profiles.Row && !legalRows(f, section.get(f.Key), found) {
+			continue
+		}
 		if f.Key == "iface" && !legalPattern(fact, at, found) {
 			continue
 		}
@@ -208,6 +279,12 @@ func readFact(f profiles.Field, n *node) (profiles.Fact, bool) {
 		items = n.list()
 	}
 	for _, item := range items {
+		if f.Shape == profiles.Row {
+			if v, ok := readRow(item); ok {
+				fact.Values = append(fact.Values, v)
+			}
+			continue
+		}
 		if v, p := s.parse(item.text); p == nil && item.shape == scalarNode {
 			fact.Values = append(fact.Values, v)
 		}

@@ -52,6 +52,11 @@ func TestHardwareFindings(t *testing.T) {
 		{"a list is needed", base + hw("mine", "nic: {rocev2: true, speeds: 100Gbps"+from)},
 		{"an empty list", base + hw("mine", "nic: {rocev2: true, speeds: [], pci: {value: [], source: x}"+from)},
 		{"three numbers in a name", base + hw("sonic/x", "platform: {iface: \"E%d/%d/%d\""+from)},
+		{"two rows for one port", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 5m, xoff: 30KB, alpha: 1}, {speed: 100Gbps, cable: 5m, xoff: 31KB, alpha: 1}]"+from)},
+		{"a row with two thresholds", base + hw("sonic/x", "platform: {headroom: {value: [{speed: 100Gbps, cable: 5m, xoff: 30KB, alpha: 1, static: 9KB}], confidence: high}"+from)},
+		{"a row without headroom", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 5m, xof: 30KB, alpha: 1}]"+from)},
+		{"a row in words", base + hw("sonic/x", "platform: {headroom: [100Gbps 5m 30KB]"+from)},
+		{"part of a byte", base + hw("chip", "asic: {mac_phy_delay: 0.8KB"+from)},
 		{"one fact twice in a layer", base + hw("chip", "asic: {cell: 100B"+from) + hw("chip", "asic: {cell: 200B"+from)},
 	} {
 		_, l := Load(files("m.yaml", x.model), "m.yaml")
@@ -72,7 +77,7 @@ func TestHardwareFindings(t *testing.T) {
 
 // withoutRows is text without the line numbers of built-in data, which move whenever a row is added.
 func withoutRows(text string) string {
-	return regexp.MustCompile(`(profiles/data/[a-z/]+\.yaml):[0-9]+:[0-9]+`).ReplaceAllString(text, "$1:LINE")
+	return regexp.MustCompile(`(profiles/data/[a-z/-]+\.yaml):[0-9]+:[0-9]+`).ReplaceAllString(text, "$1:LINE")
 }
 
 // TestProfileLayers: a fact wins over the layers below it and over what is built in, keeps its own source, and knows
@@ -99,8 +104,8 @@ func TestProfileLayers(t *testing.T) {
 		}
 	}
 	want := []string{
-		"max_mtu 9000B (a label, high) high.yaml", "max_mtu 9100B (the rack, medium) low.yaml", "max_mtu 9216B (sonic-port.yang, high) profiles/data/platforms/sonic.yaml",
-		"ports 65 (the rack, medium) low.yaml", "ports 64 (sonic-buildimage ACS-SN5600, high) profiles/data/platforms/sonic.yaml",
+		"max_mtu 9000B (a label, high) high.yaml", "max_mtu 9100B (the rack, medium) low.yaml", "max_mtu 9216B (sonic-port.yang, high) profiles/data/platforms/sonic-nvidia.yaml",
+		"ports 65 (the rack, medium) low.yaml", "ports 64 (sonic-buildimage ACS-SN5600, high) profiles/data/platforms/sonic-nvidia.yaml",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -17,8 +17,9 @@ type Catalog struct {
 // Platform finds a platform by its name. What the platform does not say itself and its ASIC does is the ASIC's.
 func (c *Catalog) Platform(name string) (Platform, bool) {
 	p, ok := c.platforms[name]
+	p.Chip = c.asics[p.ASIC]
 	if p.Cell == 0 {
-		p.Cell = c.asics[p.ASIC].Cell
+		p.Cell = p.Chip.Cell
 	}
 	return p, ok
 }

@@ -101,6 +101,17 @@ func (r *rowReader) pairs(n *yaml.Node) [][2]*yaml.Node {
 	return ps
 }
 
+// lines are the lines of a block of text, each with its own position; comments are left out.
+func lines(n *yaml.Node) []*yaml.Node {
+	var ls []*yaml.Node
+	for i, text := range strings.Split(n.Value, "\n") {
+		if text != "" && text[0] != '#' {
+			ls = append(ls, &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: n.Line + 1 + i, Column: n.Column})
+		}
+	}
+	return ls
+}
+
 func (r *rowReader) entry(n *yaml.Node) Entry {
 	e := Entry{Kind: r.kind, Pos: diag.Pos{File: r.file, Line: n.Line, Col: n.Column}}
 	fields := fieldsOf(r.kind)
@@ -160,9 +171,12 @@ func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
 		n = value
 	}
 	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode && f.List {
+	switch {
+	case n.Kind == yaml.SequenceNode && f.List:
 		items = n.Content
-	} else if f.List {
+	case n.Kind == yaml.ScalarNode && f.Shape == Row:
+		items = lines(n)
+	case f.List:
 		r.fail(n, "%s wants a list", f.Key)
 	}
 	for _, item := range items {

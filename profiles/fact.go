@@ -101,6 +101,10 @@ const (
 	Size                // bytes with a unit
 	Rate                // bits per second with a unit
 	PCIID               // vendor:device, four hex digits each
+	Span                // time with a unit
+	Ratio               // fraction such as 1/2, or a whole number
+	Exact               // bytes with a unit, of which there may be a part: 0.8KiB
+	Row                 // a HeadroomRow
 )
 
 // Field is one fact that an entry may state.
@@ -144,6 +148,27 @@ func (f Field) check(text string) (string, error) {
 			return "", err
 		}
 		return v.String(), nil
+	case Span:
+		v, err := units.ParseDuration(text)
+		if err != nil {
+			return "", err
+		}
+		return v.String(), nil
+	case Ratio:
+		v, err := units.ParseRatio(text)
+		if err != nil {
+			return "", err
+		}
+		return v.String(), nil
+	case Exact:
+		_, err := ParseExact(text)
+		return text, err
+	case Row:
+		v, err := ParseHeadroomRow(text)
+		if err != nil {
+			return "", err
+		}
+		return v.String(), nil
 	case PCIID:
 		if !IsPCIID(text) {
 			return "", fmt.Errorf("%q is not a PCI id such as 15b3:1021", text)
@@ -159,6 +184,29 @@ func (f Field) check(text string) (string, error) {
 // IsPCIID reports whether s is vendor:device in lower-case hex.
 func IsPCIID(s string) bool {
 	return len(s) == 9 && s[4] == ':' && strings.Trim(s[:4]+s[5:], "0123456789abcdef") == ""
+}
+
+// ParseExact reads bytes of which there may be a part: a number with at most three decimals, followed by B or KiB.
+func ParseExact(s string) (units.Ratio, error) {
+	num, scale := strings.TrimSuffix(s, "KiB"), 1024
+	if num == s {
+		num, scale = strings.TrimSuffix(s, "B"), 1
+	}
+	whole, part, _ := strings.Cut(num, ".")
+	n, err := strconv.Atoi(whole + part)
+	if num == s || err != nil || len(part) > 3 || n < 1 || n > 1_000_000 || whole == "" || len(whole) > 1 && whole[0] == '0' || strings.ContainsAny(num, "+-") || strings.HasSuffix(num, ".") {
+		return units.Ratio{}, fmt.Errorf("%q is not a size such as 0.8KiB", s)
+	}
+	den := 1
+	for range part {
+		den *= 10
+	}
+	n *= scale
+	for a, b := n, den; ; a, b = b, a%b {
+		if b == 0 {
+			return units.Ratio{Num: int32(n / a), Den: int32(den / a)}, nil
+		}
+	}
 }
 
 // spec is a field and the place of its values in T.
@@ -229,6 +277,18 @@ func opt[T any](key, doc string, hi int, at func(*T) *Opt) spec[T] {
 
 func size[T any](key, doc string, at func(*T) *units.Bytes) spec[T] {
 	return spec[T]{Field{Key: key, Doc: doc, Shape: Size}, func(t *T, v []string) { *at(t), _ = units.ParseBytes(v[0]) }}
+}
+
+func span[T any](key, doc string, at func(*T) *units.Duration) spec[T] {
+	return spec[T]{Field{Key: key, Doc: doc, Shape: Span}, func(t *T, v []string) { *at(t), _ = units.ParseDuration(v[0]) }}
+}
+
+func ratio[T any](key, doc string, at func(*T) *units.Ratio) spec[T] {
+	return spec[T]{Field{Key: key, Doc: doc, Shape: Ratio}, func(t *T, v []string) { *at(t), _ = units.ParseRatio(v[0]) }}
+}
+
+func exact[T any](key, doc string, at func(*T) *units.Ratio) spec[T] {
+	return spec[T]{Field{Key: key, Doc: doc, Shape: Exact}, func(t *T, v []string) { *at(t), _ = ParseExact(v[0]) }}
 }
 
 func rate[T any](key, doc string, at func(*T) *units.BitRate) spec[T] {

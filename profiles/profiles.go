@@ -16,24 +16,26 @@ import (
 
 // Platform is what rendering and lint need to know about one switch model or host kind.
 type Platform struct {
-	Name         string            // "sonic/sn5600": the part before the slash is the dialect
-	Description  string            // for people
-	ASIC         string            // name of its ASIC, "spectrum-4"; "" = not known
-	Cell         units.Bytes       // buffer cell, its own or the ASIC's; 0 = not known
-	MaxMTU       units.Bytes       // largest configurable L2 MTU; 0 = not known
-	Ports        int               // front ports; 0 = not known
-	Speed        units.BitRate     // fastest speed of a front port; 0 = not known
-	Lanes        int               // lanes of a front port; 0 = not known
-	Breakouts    []int             // into how many a front port may be split, ascending; empty = not known
-	Iface        string            // pattern of interface names: "Ethernet%d" or "Ethernet%d/%d", see Split; "" = ports must be bound in the inventory
-	IfaceFirst   int               // number of the first port
-	IfaceStep    int               // distance between ports: 8 where ports are named after the first of their 8 lanes
-	LosslessPool units.Bytes       // shared buffer of lossless traffic at the ingress, with the SKU's own tables; 0 = not known
-	HeadroomPool units.Bytes       // shared headroom of all ports; 0 = not known
-	Words        map[string]string // the operating system's own words, by key: "hwsku" (SONiC), "tx_queue" (EOS)
-	Verified     bool              // tried on a real device; until then writing needs leave
-	Source       string            // where the facts are from that name no other source
-	Confidence   string            // "high", "medium", "low"
+	Name        string            // "sonic/sn5600": the part before the slash is the dialect
+	Description string            // for people
+	ASIC        string            // name of its ASIC, "spectrum-4"; "" = not known
+	Cell        units.Bytes       // buffer cell, its own or the ASIC's; 0 = not known
+	MaxMTU      units.Bytes       // largest configurable L2 MTU; 0 = not known
+	Ports       int               // front ports; 0 = not known
+	Speed       units.BitRate     // fastest speed of a front port; 0 = not known
+	Lanes       int               // lanes of a front port; 0 = not known
+	Breakouts   []int             // into how many a front port may be split, ascending; empty = not known
+	Iface       string            // pattern of interface names: "Ethernet%d" or "Ethernet%d/%d", see Split; "" = ports must be bound in the inventory
+	IfaceFirst  int               // number of the first port
+	IfaceStep   int               // distance between ports: 8 where ports are named after the first of their 8 lanes
+	Pool        Pools             // its pools as a switch between switches (SONiC's t1), with the SKU's own tables
+	LeafPool    Pools             // its pools as a switch that hosts are connected to (t0), where they differ; see Pools
+	Headroom    []HeadroomRow     // published headroom of a lossless priority group by speed and cable; empty = no table is known
+	Chip        ASIC              // its ASIC's facts, filled by the Catalog; zero where the ASIC is not known
+	Words       map[string]string // the operating system's own words, by key: "hwsku" (SONiC), "tx_queue" (EOS)
+	Verified    bool              // tried on a real device; until then writing needs leave
+	Source      string            // where the facts are from that name no other source
+	Confidence  string            // "high", "medium", "low"
 }
 
 // OS is the dialect of the platform, "sonic".
@@ -77,19 +79,27 @@ func (p Platform) name(port, lane int) string {
 
 // ASIC is a switch chip.
 type ASIC struct {
-	Name            string        // "spectrum-4"
-	Description     string        // for people
-	Vendor          string        // who makes it
-	Cell            units.Bytes   // buffer cell; 0 = not known
-	Buffer          units.Bytes   // packet buffer in all; 0 = not known
-	Bandwidth       units.BitRate // switching capacity in one direction; 0 = not known
-	Lanes           int           // serdes lanes; 0 = not known
-	LaneSpeed       units.BitRate // of one lane; 0 = not known
-	MaxLossless     int           // PFC priorities at once on a port; 0 = not known
-	PipelineLatency units.Bytes   // what a port takes in between the pause and its effect inside the chip; 0 = not known
-	ECNUnit         string        // what the chip counts ECN thresholds in: "bytes", "cells", "percent"; "" = not known
-	ECNStep         units.Bytes   // ECN thresholds are multiples of it; 0 = not known
-	Traps           []string      // what goes wrong with it, a sentence each
+	Name            string         // "spectrum-4"
+	Description     string         // for people
+	Vendor          string         // who makes it
+	Cell            units.Bytes    // buffer cell; 0 = not known
+	Buffer          units.Bytes    // packet buffer in all; 0 = not known
+	Bandwidth       units.BitRate  // switching capacity in one direction; 0 = not known
+	Lanes           int            // serdes lanes; 0 = not known
+	LaneSpeed       units.BitRate  // of one lane; 0 = not known
+	MaxLossless     int            // PFC priorities at once on a port; 0 = not known
+	PipelineLatency units.Bytes    // what a port takes in between the pause and its effect inside the chip; 0 = not known
+	HeadroomFormula string         // by which its makers compute headroom: "sonic_mlnx"; "" = none is public
+	MACPHYDelay     units.Ratio    // sonic_mlnx: bytes for the port's own MAC and PHY, exactly (0.8KiB is 4096/5); zero = not known
+	PeerResponse    units.Ratio    // sonic_mlnx: bytes for the peer's response at speeds without a standard one, exactly; zero = not known
+	TileDelay       units.Duration // sonic_mlnx: how long traffic between the chip's tiles takes, counted at port speed; 0 = none
+	ExtraXoff       units.Bytes    // sonic_mlnx: what the chip needs above the formula; 0 = nothing
+	PortCells       int            // shared headroom: the most that one port may take of it, in buffer cells; 0 = not known
+	PortOwnCells    int            // shared headroom: what each port keeps for itself beside that, in buffer cells, doubled with 8 lanes; 0 = not known
+	ECNUnit         string         // what the chip counts ECN thresholds in: "bytes", "cells", "percent"; "" = not known
+	ECNStep         units.Bytes    // ECN thresholds are multiples of it; 0 = not known
+	ECNApart        bool           // the chip refuses kmin and kmax that are equal
+	Traps           []string       // what goes wrong with it, a sentence each
 	Source          string
 	Confidence      string
 }

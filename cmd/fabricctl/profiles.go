@@ -61,7 +61,8 @@ type profileJSON struct {
 
 type factJSON struct {
 	Key        string    `json:"key"`
-	Values     []string  `json:"values"`
+	Values     []string  `json:"values"`         // empty for a table
+	Rows       []rowJSON `json:"rows,omitempty"` // of a table
 	Source     string    `json:"source"`
 	Confidence string    `json:"confidence"`
 	Pos        diag.Pos  `json:"pos,omitzero"`
@@ -70,6 +71,18 @@ type factJSON struct {
 	Over       *factJSON `json:"over,omitempty"`     // what it replaced
 
 	from string // source and place, for people
+}
+
+// rowJSON is a row of a headroom table, with the keys of a Profile document.
+type rowJSON struct {
+	Speed     string `json:"speed"`
+	Cable     string `json:"cable"`
+	Size      string `json:"size"`
+	Xon       string `json:"xon"`
+	Xoff      string `json:"xoff"`
+	Alpha     string `json:"alpha,omitempty"`
+	Static    string `json:"static,omitempty"`
+	XonOffset string `json:"xon_offset,omitempty"`
 }
 
 func (a *app) newProfiles() *cobra.Command {
@@ -212,6 +225,25 @@ func fact(f profiles.Fact) factJSON {
 		over := fact(*f.Over)
 		j.Over = &over
 	}
+	if f.Key == "headroom" {
+		j.Values = []string{}
+		for _, v := range f.Values {
+			j.Rows = append(j.Rows, headroomRow(v))
+		}
+	}
+	return j
+}
+
+// headroomRow is the row that a checked text stands for.
+func headroomRow(text string) rowJSON {
+	r, _ := profiles.ParseHeadroomRow(text)
+	j := rowJSON{Speed: r.Speed.String(), Cable: r.Cable.String(), Size: r.Size.String(), Xon: r.Xon.String(), Xoff: r.Xoff.String(), Alpha: r.Alpha.String()}
+	if r.Static > 0 {
+		j.Static = r.Static.String()
+	}
+	if r.XonOffset > 0 {
+		j.XonOffset = r.XonOffset.String()
+	}
 	return j
 }
 
@@ -266,8 +298,11 @@ func printProfile(w io.Writer, ps []profileJSON) {
 
 // printFact writes a value, a line each where it is a list of sentences, and below it where it is from.
 func printFact(w io.Writer, f factJSON, wide int) {
-	key, values := f.Key, []string{strings.Join(f.Values, ", ")}
-	if f.Key == "traps" {
+	key, values := f.Key, []string{f.text()}
+	switch {
+	case f.Rows != nil:
+		values = headroomTable(f.Rows)
+	case f.Key == "traps":
 		values = f.Values
 	}
 	for _, v := range values {
@@ -280,6 +315,40 @@ func printFact(w io.Writer, f factJSON, wide int) {
 	}
 	fmt.Fprintf(w, "  %-*s    %s%s confidence, %s\n", wide, "", whose, f.Confidence, f.from)
 	for o := f.Over; o != nil; o = o.Over {
-		fmt.Fprintf(w, "  %-*s    over %s, %s\n", wide, "", strings.Join(o.Values, ", "), o.from)
+		fmt.Fprintf(w, "  %-*s    over %s, %s\n", wide, "", o.text(), o.from)
 	}
+}
+
+// text is the value in one line; of a table, how long it is.
+func (f factJSON) text() string {
+	if f.Rows != nil {
+		return count(len(f.Rows), "row")
+	}
+	return strings.Join(f.Values, ", ")
+}
+
+// headroomTable is a header and a line for each row, with aligned columns.
+func headroomTable(rows []rowJSON) []string {
+	lines := [][]string{{"speed", "cable", "size", "xon", "xoff", "threshold", "xon_offset"}}
+	for _, r := range rows {
+		threshold := "static " + r.Static
+		if r.Static == "" {
+			threshold = "alpha " + cmp.Or(r.Alpha, "?")
+		}
+		lines = append(lines, []string{r.Speed, r.Cable, r.Size, r.Xon, r.Xoff, threshold, cmp.Or(r.XonOffset, "-")})
+	}
+	wide := make([]int, len(lines[0]))
+	for _, l := range lines {
+		for i, cell := range l {
+			wide[i] = max(wide[i], len(cell))
+		}
+	}
+	table := make([]string, len(lines))
+	for i, l := range lines {
+		for j, cell := range l {
+			table[i] += fmt.Sprintf("%-*s  ", wide[j], cell)
+		}
+		table[i] = strings.TrimRight(table[i], " ")
+	}
+	return table
 }
