@@ -47,13 +47,13 @@ func (g Graph) Dot(hosts bool) string {
 	return b.String()
 }
 
-// edge is all links of one speed and role between two devices.
-type edge struct {
+// dotEdge is all links of one speed and role between two devices.
+type dotEdge struct {
 	upper, lower, speed, role string
 	n                         int
 }
 
-func (e edge) label() string {
+func (e dotEdge) label() string {
 	if e.n > 1 {
 		return fmt.Sprintf("%d x %s", e.n, e.speed)
 	}
@@ -61,14 +61,14 @@ func (e edge) label() string {
 }
 
 // edges are the links as they are drawn, by their upper and then their lower end.
-func (g Graph) edges(hosts bool) []edge {
-	var es []edge
-	at := map[edge]int{}
+func (g Graph) edges(hosts bool) []dotEdge {
+	var es []dotEdge
+	at := map[dotEdge]int{}
 	for _, l := range g.Links {
 		if l.A.tier == 0 && !hosts {
 			continue
 		}
-		e := edge{upper: l.B.Device, lower: l.A.Device, role: l.Role}
+		e := dotEdge{upper: l.B.Device, lower: l.A.Device, role: l.Role}
 		if l.Speed > 0 {
 			e.speed = l.Speed.String()
 		}
@@ -80,7 +80,7 @@ func (g Graph) edges(hosts bool) []edge {
 		}
 		es[i].n++
 	}
-	slices.SortStableFunc(es, func(a, b edge) int {
+	slices.SortStableFunc(es, func(a, b dotEdge) int {
 		if c := intent.CompareNames(a.upper, b.upper); c != 0 {
 			return c
 		}

@@ -51,6 +51,7 @@ type Link struct {
 	Rail     int           `json:"rail,omitempty"`     // from 1
 	Bond     string        `json:"bond,omitempty"`
 	Carries  []string      `json:"carries,omitempty"`
+	Lossless []Lossless    `json:"lossless,omitempty"`
 }
 
 // Exit is a border port with nothing of the model behind it.
@@ -218,9 +219,11 @@ func (b *builder) link(d *intent.Device, p *intent.Port, peer *intent.Device) {
 		A: End{d.Name, p.Name, p.Iface, d.Role, d.Tier}, B: End{peer.Name, p.PeerPort, "", peer.Role, peer.Tier},
 		Speed: p.Speed, Cable: p.Cable, Role: p.Role, Rail: p.Rail, Bond: p.Bond, Carries: p.Carries.Words(),
 	}
-	if q := peer.Port(p.PeerPort); q != nil {
+	q := peer.Port(p.PeerPort)
+	if q != nil {
 		l.B.Iface, l.Role, l.Breakout = q.Iface, q.Role, q.Breakout
 	}
+	l.Lossless = losslessOf(d, p, peer, q)
 	b.Links = append(b.Links, l)
 }
 
