@@ -153,7 +153,7 @@ func path(elems ...string) *gpb.Path {
 func escaped(elems ...string) *gpb.Path {
 	p := path(elems...)
 	for _, e := range p.Elem {
-		e.Name = strings.NewReplacer("~", "~0", "/", "~1").Replace(e.Name)
+		e.Name = strings.ReplaceAll(strings.ReplaceAll(e.Name, "~", "~0"), "/", "~1") // a Replacer is made of kilobytes
 	}
 	return p
 }

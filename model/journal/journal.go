@@ -175,18 +175,33 @@ type file interface {
 	Truncate(int64) error
 }
 
-// Log is a log open for appending. It may be used by several goroutines. After an error of the disk it refuses every
-// further record: what a failed fsync left behind is not known.
+// Log is a log open for appending. It may be used by several goroutines; their records share an fsync where they come
+// together. After an error of the disk it refuses every further record: what a failed fsync left behind is not known.
+//
+// Lock order: turn, mu.
 type Log struct {
 	path string
 	opt  Options
 
-	mu   sync.Mutex
+	turn sync.Mutex // held by who writes to the disk
 	f    file
 	size int64
-	seq  uint64
 	err  error // the first error of the disk
+
+	mu   sync.Mutex
+	seq  uint64 // of the last record that was taken, written or not
+	next *batch // records that wait for their turn; nil when none do
 }
+
+// batch is records that go to the disk together, in one write: of an unfinished one, a crash leaves the start.
+type batch struct {
+	lines []byte
+	begun bool  // somebody writes it, or has
+	err   error // of all its records, once it was begun
+}
+
+// errUnfinished is the state of a batch whose writer never came back.
+var errUnfinished = errors.New("the record before was not finished")
 
 // Create makes a new log with mode 0600, and its directory with mode 0700 when it is missing. The log exists on the
 // disk when Create returns. An existing file is an error (errors.Is(err, fs.ErrExist)).
@@ -246,27 +261,58 @@ func (l *Log) Append(kind string, data any) error {
 	if err != nil {
 		return fmt.Errorf("journal record %s: %w", kind, err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err != nil {
-		return fmt.Errorf("journal %s is closed to writing since: %w", l.path, l.err)
-	}
-	line, err := encode(Record{Seq: l.seq + 1, Time: l.opt.Now().UTC(), Kind: kind, Data: d})
+	b, err := l.take(kind, d)
 	if err != nil {
 		return fmt.Errorf("journal record %s: %w", kind, err)
 	}
+	l.turn.Lock() // while another batch is written, more records join this one
+	defer l.turn.Unlock()
+	if !b.begun {
+		l.write(b)
+	}
+	return b.err
+}
+
+// take puts a record into the batch that is written next.
+func (l *Log) take(kind string, data []byte) (*batch, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line, err := encode(Record{Seq: l.seq + 1, Time: l.opt.Now().UTC(), Kind: kind, Data: data})
+	if err != nil {
+		return nil, err
+	}
+	l.seq++
+	if l.next == nil {
+		l.next = &batch{lines: line}
+	} else {
+		l.next.lines = append(l.next.lines, line...)
+	}
+	return l.next, nil
+}
+
+// write brings a batch to the disk, and says in it how that went. It is called by who has the turn.
+func (l *Log) write(b *batch) {
+	l.mu.Lock()
+	l.next = nil
+	l.mu.Unlock()
+	b.begun = true
+	if l.err != nil {
+		b.err = fmt.Errorf("journal %s is closed to writing since: %w", l.path, l.err)
+		return
+	}
+	b.err, l.err = errUnfinished, errUnfinished // for the others, should a failpoint end this goroutine
 	l.opt.Hook.at("journal.fsync.before")
-	if _, err = l.f.Write(line); err == nil {
+	_, err := l.f.Write(b.lines)
+	if err == nil {
 		err = errors.Join(l.f.Sync(), l.there())
 	}
 	l.opt.Hook.at("journal.fsync.after")
+	b.err, l.err = nil, err
 	if err != nil {
-		l.err = err
-		return fmt.Errorf("journal: %w", errors.Join(err, l.f.Truncate(l.size)))
+		b.err = fmt.Errorf("journal: %w", errors.Join(err, l.f.Truncate(l.size)))
+		return
 	}
-	l.seq++
-	l.size += int64(len(line))
-	return nil
+	l.size += int64(len(b.lines))
 }
 
 // there makes sure that the path still leads to the file that is written.
@@ -283,8 +329,8 @@ func (l *Log) there() error {
 
 // Close closes the file. Appending afterwards is an error.
 func (l *Log) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	if l.err == nil {
 		l.err = os.ErrClosed
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -306,6 +307,92 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 	if err := l.Append("note", 1); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// gathered appends n records to a log, all but one of them while that one is on its way to the disk. The file is as
+// disk makes it, and end is called when the first fsync has been waited for.
+func gathered(t *testing.T, n int, disk func(*os.File) file, end func()) (errs []error, fsyncs int, path string) {
+	t.Helper()
+	path = filepath.Join(tempDir(t), "x")
+	l, err := Create(path, Options{Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.f = disk(l.f.(*os.File))
+	begun, taken := make(chan struct{}), make(chan struct{}, n)
+	l.opt.Now = func() time.Time { taken <- struct{}{}; return clock() }
+	l.opt.Hook = func(p string) {
+		if p != "journal.fsync.before" {
+			return
+		}
+		if fsyncs++; fsyncs == 1 {
+			close(begun)
+			for range n {
+				<-taken
+			}
+			end()
+		}
+	}
+	errs = make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			errs[i] = errors.New("it never came back")
+			errs[i] = l.Append("note", i)
+		})
+		<-begun // by the first one
+	}
+	wg.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return errs, fsyncs, path
+}
+
+func sound(f *os.File) file { return f }
+
+// Records that come while another one is on its way to the disk share an fsync.
+func TestRecordsShareAnFsync(t *testing.T) {
+	errs, fsyncs, path := gathered(t, 8, sound, func() {})
+	if err := errors.Join(errs...); err != nil || fsyncs != 2 {
+		t.Errorf("%d fsyncs, %v", fsyncs, err)
+	}
+	if recs, dropped, err := ReadFile(path); len(recs) != 8 || dropped != nil || err != nil {
+		t.Error(len(recs), dropped, err)
+	}
+}
+
+// A disk that fails for one of them fails for all that share it, and none is left.
+func TestRecordsShareAFailure(t *testing.T) {
+	one := int64(len(`{"seq":1,"time":"2026-08-01T12:00:00Z","kind":"note","data":0,"sum":"0123456789abcdef"}`)) + 1
+	for _, room := range []int64{0, one, 3 * one} {
+		errs, _, path := gathered(t, 8, func(f *os.File) file { return &failing{f, int(room), false} }, func() {})
+		good := 0
+		for _, err := range errs {
+			if err == nil {
+				good++
+			} else if !errors.Is(err, syscall.ENOSPC) {
+				t.Error(err)
+			}
+		}
+		recs, dropped, err := ReadFile(path)
+		if want := int(min(room/one, 1)); good != want || len(recs) != want || dropped != nil || err != nil {
+			t.Errorf("room for %d bytes: %d appended, %d left, %v, %v", room, good, len(recs), dropped, err)
+		}
+	}
+}
+
+// Who waits for a record that is never finished is told so, and does not wait for ever.
+func TestWriterThatDies(t *testing.T) {
+	errs, _, path := gathered(t, 8, sound, runtime.Goexit)
+	for i, err := range errs {
+		if err == nil {
+			t.Errorf("record %d is said to be on the disk", i)
+		}
+	}
+	if recs, _, err := ReadFile(path); len(recs) != 0 || err != nil {
+		t.Errorf("%d records, %v", len(recs), err)
 	}
 }
 
