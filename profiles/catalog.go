@@ -86,6 +86,9 @@ func (c *Catalog) With(es ...Entry) *Catalog {
 	maps.Copy(d.platforms, c.platforms)
 	maps.Copy(d.asics, c.asics)
 	maps.Copy(d.nics, c.nics)
+	platforms, _ := platformTable()
+	asics, _ := asicTable()
+	nics, _ := nicTable()
 	for _, e := range es {
 		if base, ok := d.entries[e.Kind][e.Name]; ok {
 			e = e.over(base)
@@ -94,15 +97,15 @@ func (c *Catalog) With(es ...Entry) *Catalog {
 		switch e.Kind {
 		case KindPlatform:
 			p := Platform{Name: e.Name, IfaceStep: 1}
-			fill(&p, platformSpecs(), e)
+			fill(&p, platforms, e)
 			d.platforms[e.Name] = p
 		case KindASIC:
 			a := ASIC{Name: e.Name}
-			fill(&a, asicSpecs(), e)
+			fill(&a, asics, e)
 			d.asics[e.Name] = a
 		case KindNIC:
 			n := NIC{Name: e.Name}
-			fill(&n, nicSpecs(), e)
+			fill(&n, nics, e)
 			d.nics[e.Name] = n
 		}
 	}

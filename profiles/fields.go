@@ -1,20 +1,34 @@
 package profiles
 
-import "github.com/fabricctl/fabricctl/model/units"
+import (
+	"slices"
+	"sync"
+
+	"github.com/fabricctl/fabricctl/model/units"
+)
 
 // Fields are the facts that an entry of a kind may state, in the order in which they are shown.
-func Fields(k Kind) []Field { return fieldsOf(k) }
+func Fields(k Kind) []Field { return slices.Clone(fieldsOf(k)) }
 
-func fieldsOf(k Kind) []Field {
+// The tables of fields are made once: every entry of the catalog is read by them.
+var (
+	platformTable = sync.OnceValues(func() ([]spec[Platform], []Field) { return tabled(platformSpecs()) })
+	asicTable     = sync.OnceValues(func() ([]spec[ASIC], []Field) { return tabled(asicSpecs()) })
+	nicTable      = sync.OnceValues(func() ([]spec[NIC], []Field) { return tabled(nicSpecs()) })
+)
+
+func tabled[T any](specs []spec[T]) ([]spec[T], []Field) { return specs, plain(specs) }
+
+func fieldsOf(k Kind) (fs []Field) {
 	switch k {
 	case KindPlatform:
-		return plain(platformSpecs())
+		_, fs = platformTable()
 	case KindASIC:
-		return plain(asicSpecs())
+		_, fs = asicTable()
 	case KindNIC:
-		return plain(nicSpecs())
+		_, fs = nicTable()
 	}
-	return nil
+	return fs
 }
 
 func plain[T any](specs []spec[T]) []Field {
