@@ -9,6 +9,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // eosNode is one line of a running configuration and the lines inside it.
@@ -269,8 +270,8 @@ func eosMap(words []string) (heads []string, value string, ok bool) {
 		if !isRange {
 			hi = lo
 		}
-		a, oka := parseCodePoint(lo) // a traffic class is a small number too
-		b, okb := parseCodePoint(hi)
+		a, oka := units.ParseCodePoint(lo) // a traffic class is a small number too
+		b, okb := units.ParseCodePoint(hi)
 		if !oka || !okb || a > b || int(b) > last {
 			return nil, "", false
 		}

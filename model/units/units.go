@@ -176,6 +176,9 @@ func (v Bytes) String() string {
 	return strconv.FormatInt(int64(v), 10) + "B"
 }
 
+// Exact is v in bytes, as frame sizes are written.
+func (v Bytes) Exact() string { return strconv.FormatInt(int64(v), 10) + "B" }
+
 // String is v in the largest unit that writes it with at most one decimal.
 func (v BitRate) String() string {
 	us := rateUnits()

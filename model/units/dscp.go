@@ -1,13 +1,13 @@
-package render
+package units
 
 import (
 	"strconv"
 	"strings"
 )
 
-// parseCodePoint reads a DSCP as devices spell it: a number from 0 to 63, or a name of RFC 2474 (default, csN), RFC 2597
+// ParseCodePoint reads a DSCP as devices and people spell it: a number from 0 to 63, or a name of RFC 2474 (default, csN), RFC 2597
 // (afXY), RFC 3246 (ef), RFC 5865 (va) or RFC 8622 (le).
-func parseCodePoint(s string) (uint8, bool) {
+func ParseCodePoint(s string) (uint8, bool) {
 	if n, err := strconv.ParseUint(s, 10, 8); err == nil {
 		return uint8(n), n < 64
 	}
