@@ -36,12 +36,12 @@ func (r *reader) syntax(file string, p part, err error) {
 	if r.wrong++; r.wrong <= maxWrong && len(p.text) <= maxSearched {
 		at = firstBad(lines)
 	}
-	f := explain(lines, at)
+	f := explain(lines, at, msg)
 	if f.Msg == "" {
 		f.Msg, f.Hint = "not readable as YAML: "+clip(msg), "look at this line and the ones around it"
 	}
 	f.Rule, f.Severity = "yaml", diag.Error
-	f.Pos = diag.Pos{File: file, Line: p.line + at + 1, Col: max(f.Pos.Col, 1)}
+	f.Pos = diag.Pos{File: file, Line: p.line + f.Pos.Line + 1, Col: max(f.Pos.Col, 1)}
 	r.found.Add(f)
 }
 
@@ -71,69 +71,163 @@ func firstBad(lines [][]byte) int {
 	return lastGood(lo)
 }
 
-// explain says what is wrong with the line at, as far as that can be told; otherwise the Msg is empty. Only the column
-// of its Pos is set.
-func explain(lines [][]byte, at int) diag.Finding {
+// explain says what is wrong with the line at, or the one before it, as far as that can be told; otherwise the Msg is
+// empty. Of its Pos, the line is an index of lines. words are the library's.
+func explain(lines [][]byte, at int, words string) diag.Finding {
 	say := func(col int, hint, format string, a ...any) diag.Finding {
-		return diag.Finding{Pos: diag.Pos{Col: col + 1}, Hint: hint, Msg: fmt.Sprintf(format, a...)}
+		return diag.Finding{Pos: diag.Pos{Line: at, Col: col + 1}, Hint: hint, Msg: fmt.Sprintf(format, a...)}
+	}
+	if rest, ok := strings.CutPrefix(words, "unknown anchor '"); ok {
+		name := strings.TrimSuffix(rest, "' referenced")
+		if i := slices.IndexFunc(lines, func(l []byte) bool { return bytes.Contains(l, []byte("*"+name)) }); i >= 0 {
+			at = i
+		}
+		return say(max(bytes.IndexByte(lines[at], '*'), 0), "put the value in quotes, if no anchor is meant", "unknown anchor: a value that begins with * stands for one, and there is none of that name")
 	}
 	l := string(lines[at])
 	start := len(l) - len(strings.TrimLeft(l, " \t-"))
 	if tab := strings.IndexByte(l[:start], '\t'); tab >= 0 {
 		return say(tab, "indent with spaces", "a tab in the indentation; YAML allows only spaces there")
 	}
-	if col, what, end := unclosed(l); what != "" {
+	if col, what, end := unclosed(l); end != "" {
 		return say(col, "close it with "+end, "the %s that opens here is not closed", what)
+	} else if what != "" {
+		return say(col, "remove it, or put the value in quotes", "the %s here closes nothing", what)
 	}
 	key := strings.Contains(l, ": ") || strings.HasSuffix(strings.TrimRight(l, " \r"), ":")
+	if col := reserved(l); col >= 0 {
+		return say(col, "put the value in quotes", "a value cannot begin with %c in YAML", l[col])
+	}
+	if at > 0 {
+		if f := above(string(lines[at-1])); f.Msg != "" {
+			f.Pos.Line = at - 1
+			return f
+		}
+	}
+	if col := second(l); col >= 0 && strings.HasPrefix(words, "mapping values") {
+		return say(col, "put the value in quotes, or the second key on a line of its own", "a second colon with a space behind it in one line")
+	}
+	return misplaced(lines, at, key)
+}
+
+// misplaced says what is wrong with the line at as a part of the lists and mappings around it. key reports whether it
+// holds a colon that ends a key.
+func misplaced(lines [][]byte, at int, key bool) diag.Finding {
+	l := string(lines[at])
 	indent := len(l) - len(strings.TrimLeft(l, " "))
-	above, open, opens := levels(lines[:at])
-	switch {
+	say := func(col int, hint, format string, a ...any) diag.Finding {
+		return diag.Finding{Pos: diag.Pos{Line: at, Col: col + 1}, Hint: hint, Msg: fmt.Sprintf(format, a...)}
+	}
+	b := levels(lines[:at])
+	item := strings.HasPrefix(l[indent:], "- ")
+	switch word, rest, more := strings.Cut(strings.TrimSpace(l), " "); {
+	case !key && !item && isName(word, "_-") && !b.opens && (!more || !strings.Contains(rest, ":")):
+		if more {
+			return say(indent, "write "+word+": and then the value", "a colon is missing after %q", word) // the rest may be a secret
+		}
+		return say(indent, "end it with a colon", "a colon is missing at the end of this line")
 	case !key && strings.TrimLeft(l, " ")[:min(1, len(l)-indent)] != "-":
 		if word, rest, ok := strings.Cut(strings.TrimSpace(l), ":"); ok && isName(word, "_-") && rest != "" {
 			return say(indent, "write a space after the colon", "a space is missing after %s:", word) // the rest may be a secret
 		}
-	case len(open) > 0 && indent > above && !opens:
-		return say(indent, fmt.Sprintf("indent it by %d, or end the line above with a colon", above),
+	case item && len(b.items) > 0 && !slices.Contains(b.items, indent) && !(b.opens && indent >= b.last):
+		near := b.items[len(b.items)-1]
+		return say(indent, fmt.Sprintf("indent it by %d", near), "this list element is indented by %d, the one above it by %d", indent, near)
+	case !item && key && slices.Contains(b.items, indent) && !slices.Contains(b.keys, indent):
+		return say(indent, fmt.Sprintf("indent it by %d, like the keys above, or begin an element with a -", b.last),
+			"this key is indented by %d, where list elements begin, and the keys above it by %d", indent, b.last)
+	case b.any() && indent > b.last && !b.opens:
+		return say(indent, fmt.Sprintf("indent it by %d, or end the line above with a colon", b.last),
 			"this line is indented by %d, more than the line above, which is complete", indent)
-	case len(open) > 0 && indent < above && !slices.Contains(open, indent):
+	case b.any() && indent < b.last && !slices.Contains(b.keys, indent) && !slices.Contains(b.items, indent):
 		var known []string
-		for _, n := range open {
+		for _, n := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(b.keys), b.items...)))) {
 			known = append(known, strconv.Itoa(n))
 		}
 		return say(indent, "indent it by "+strings.Join(known, " or "), "this line is indented by %d, unlike any line that it could belong to", indent)
 	}
-	return diag.Finding{Pos: diag.Pos{Col: indent + 1}}
+	return diag.Finding{Pos: diag.Pos{Line: at, Col: indent + 1}}
 }
 
-// levels are the indentations that are open after these lines, and the last line's own; a key after "- " counts
-// from its own column. opens reports whether the last line may have something below it.
-func levels(lines [][]byte) (last int, open []int, opens bool) {
-	for _, b := range lines {
-		l := strings.TrimRight(string(b), " \r")
+// above says what is wrong with a line of a list that the library stumbles over on the next one; without a Msg when
+// nothing is.
+func above(l string) diag.Finding {
+	text := strings.TrimLeft(l, " ")
+	col := len(l) - len(text) + 1
+	if rest, dash := strings.CutPrefix(text, "-"); dash && isName(rest[:min(1, len(rest))], "") && strings.Contains(rest, ": ") {
+		return diag.Finding{Pos: diag.Pos{Col: col + 1}, Hint: "write - and a space", Msg: "a space is missing after the - that begins a list element"}
+	}
+	rest, item := strings.CutPrefix(text, "- ")
+	if word, more, ok := strings.Cut(strings.TrimSpace(rest), " "); item && ok && isName(word, "_-") && !strings.Contains(more, ":") {
+		return diag.Finding{Pos: diag.Pos{Col: col + 2}, Hint: "write " + word + ": and then the value", Msg: fmt.Sprintf("a colon is missing after %q", word)}
+	}
+	return diag.Finding{}
+}
+
+// reserved is the column of a value that begins with a character that YAML keeps for itself, or -1.
+func reserved(l string) int {
+	for i := 1; i < len(l); i++ {
+		if strings.IndexByte("%@`", l[i]) >= 0 && (strings.IndexByte("[{,", l[i-1]) >= 0 || l[i-1] == ' ' && strings.IndexByte(":-,[{", l[max(i-2, 0)]) >= 0) {
+			return i
+		}
+	}
+	return -1
+}
+
+// second is the column of the second colon of a line that has two keys' worth of them outside of brackets and quotes, or
+// -1.
+func second(l string) int {
+	first := strings.Index(l, ": ")
+	if first < 0 || strings.ContainsAny(l, "{[\"'") {
+		return -1
+	}
+	if i := strings.Index(l[first+2:], ": "); i >= 0 {
+		return first + 2 + i
+	}
+	return -1
+}
+
+// blocks are the mappings and lists that are open after some lines.
+type blocks struct {
+	last        int   // indentation of the last line; a key after "- " counts from its own column
+	keys, items []int // indentations of their keys and elements, outermost first
+	opens       bool  // the last line may have something below it
+}
+
+func (b blocks) any() bool { return len(b.keys)+len(b.items) > 0 }
+
+// levels are the blocks that are open after lines.
+func levels(lines [][]byte) (b blocks) {
+	for _, line := range lines {
+		l := strings.TrimRight(string(line), " \r")
 		text := strings.TrimLeft(l, " ")
 		if text == "" || text[0] == '#' || strings.HasPrefix(l, "---") {
 			continue
 		}
-		last = len(l) - len(text)
-		open = slices.DeleteFunc(open, func(n int) bool { return n > last })
+		b.last = len(l) - len(text)
+		deeper := func(n int) bool { return n > b.last }
+		b.keys, b.items = slices.DeleteFunc(b.keys, deeper), slices.DeleteFunc(b.items, deeper)
 		for {
-			if !slices.Contains(open, last) {
-				open = append(open, last)
-			}
 			item, ok := strings.CutPrefix(text, "-")
-			if !ok || item != "" && item[0] != ' ' {
+			if ok = ok && (item == "" || item[0] == ' '); !ok {
+				if !slices.Contains(b.keys, b.last) {
+					b.keys = append(b.keys, b.last)
+				}
 				break
 			}
+			if !slices.Contains(b.items, b.last) {
+				b.items = append(b.items, b.last)
+			}
 			text = strings.TrimLeft(item, " ")
-			last = len(l) - len(text)
+			b.last = len(l) - len(text)
 		}
-		opens = strings.HasSuffix(l, ":") || text == "" || strings.HasSuffix(l, "|") || strings.HasSuffix(l, ">")
+		b.opens = strings.HasSuffix(l, ":") || text == "" || strings.HasSuffix(l, "|") || strings.HasSuffix(l, ">")
 	}
-	return last, open, opens
+	return b
 }
 
-// unclosed finds the bracket or quote of a line that opens and does not end on it.
+// unclosed finds the bracket or quote of a line that opens and does not end on it, or a bracket that closes what none
+// opened; end is then "".
 func unclosed(l string) (col int, what, end string) {
 	type opening struct {
 		col int
@@ -160,6 +254,8 @@ func unclosed(l string) (col int, what, end string) {
 			}
 		case (c == '}' || c == ']') && len(stack) > 0:
 			stack = stack[:len(stack)-1]
+		case (c == '}' || c == ']') && strings.ContainsAny(l[:i], "{["):
+			return i, string(c), ""
 		}
 	}
 	switch {
