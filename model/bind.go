@@ -58,9 +58,26 @@ func (t *topology) unknownPort(d *Device, name string, pos diag.Pos) {
 	if t.broken {
 		return
 	}
+	if t.unknown >= maxMeant {
+		t.found.Errorf("unknown-name", pos, "", "%s has no port %s", d.Name, name)
+		return
+	}
+	inventory := t.f.docs.inventory.get("devices", d.Name, "ports")
 	names := make([]string, len(d.Ports))
 	for i := range d.Ports {
-		names[i] = d.Ports[i].Name
+		p := &d.Ports[i]
+		names[i] = p.Name
+		if iface := text(inventory.get(p.Name)).Or(p.Iface); iface.V == name {
+			t.unknown++
+			t.found.Errorf("unknown-name", pos, fmt.Sprintf("write the port's name in the model: %s (%s)", p.Name, name),
+				"%s is the interface of a port of %s, and not the port's name", name, d.Name)
+			return
+		}
+	}
+	if value := text(inventory.get(name)); slices.Contains(names, value.V) { // the two sides changed places
+		t.unknown++
+		t.found.Errorf("unknown-name", pos, fmt.Sprintf("write %s: %s", value.V, name), "%s has no port %s", d.Name, name)
+		return
 	}
 	t.found.Errorf("unknown-name", pos, t.meant(name, names), "%s has no port %s", d.Name, name)
 }
@@ -179,6 +196,9 @@ func (t *topology) ifaces() {
 		for j := range d.Ports {
 			p := &d.Ports[j]
 			if !p.Iface.Set {
+				if known, ok := t.f.Catalog.Platform(d.Platform.V); !ok || p.Breakout > 1 && unable(known, p.Breakout) {
+					continue // which is said
+				}
 				if unbound[d.Role] == nil {
 					roles = append(roles, d.Role)
 				}

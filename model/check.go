@@ -63,7 +63,11 @@ func (c *checker) check(f *field, n *node, path *trail) {
 	}
 	switch {
 	case n.null && n.shape == scalarNode:
-		fail("wrong-shape", "give it "+f.wants()+", or remove the line", "%s has no value", path)
+		hint := "give it " + f.wants() + ", or remove the line"
+		if f.example != "" {
+			hint = fmt.Sprintf("write %s: %s, or remove the line", f.key, f.example)
+		}
+		fail("wrong-shape", hint, "%s has no value", path)
 	case n.shape == scalarNode && f.scalar != nil:
 		if _, p := f.scalar.parse(n.text); p != nil {
 			subject := fmt.Sprintf("%s: %q", path, clip(n.text))
@@ -71,10 +75,8 @@ func (c *checker) check(f *field, n *node, path *trail) {
 				subject = path.String()
 			}
 			hint := p.hint
-			if f.list != nil && f.list.scalar != nil {
-				if _, bad := f.list.scalar.parse(n.text); bad == nil {
-					hint = "write a list: [" + n.text + "]"
-				}
+			if word, enum := strings.CutPrefix(f.scalar.noun, "one of "); enum && f.kids != nil && f.example != "" {
+				hint = fmt.Sprintf("write %s: %s, or %s", f.key, f.example, word)
 			}
 			fail(p.rule, hint, "%s %s", subject, p.what)
 		}
@@ -87,12 +89,14 @@ func (c *checker) check(f *field, n *node, path *trail) {
 		switch {
 		case f.key == "acknowledgement" && n.shape == scalarNode:
 			hint = fmt.Sprintf("an acknowledgement needs a reason: {rule: %s, reason: \"why this is meant to be so\"}", clip(n.text))
-		case n.shape == scalarNode && f.key == "manage":
-			hint = "write manage: {switches: own, hosts: own}"
-		case n.shape == scalarNode && f.key == "mtu":
-			hint = "write mtu: {fabric: 9216B, host: 9000B}"
-		case n.shape == scalarNode && f.list != nil && !strings.ContainsAny(n.text, "\n"):
+		case n.shape == scalarNode && f.list != nil && f.list.scalar != nil && !strings.ContainsAny(n.text, "\n"):
 			hint = "write a list: [" + clip(n.text) + "]"
+		case n.shape == mapNode && f.list != nil && f.named && len(n.keys) > 0 && !n.has("name"):
+			hint = fmt.Sprintf("write a list, each with its name: [{name: %s, …}]", clip(n.keys[0]))
+		case n.shape == mapNode && f.list != nil && len(n.keys) > 0:
+			hint = "put a - before " + clip(n.keys[0]) + ", or brackets around it: a list of one"
+		case f.example != "":
+			hint = fmt.Sprintf("write %s: %s", f.key, f.example)
 		}
 		fail("wrong-shape", hint, "%s takes %s, not %s", path, f.wants(), n.shape)
 	}
@@ -103,7 +107,7 @@ func (f *field) wants() string {
 	var w []string
 	if f.scalar != nil {
 		w = append(w, withArticle(f.scalar.noun))
-		if strings.HasPrefix(f.scalar.noun, "one of") || strings.HasPrefix(f.scalar.noun, "true") {
+		if strings.HasPrefix(f.scalar.noun, "one of") || strings.HasPrefix(f.scalar.noun, "true") || strings.HasPrefix(f.scalar.noun, "the ") {
 			w[0] = f.scalar.noun
 		}
 	}
@@ -154,8 +158,15 @@ func (c *checker) mapping(f *field, n *node, path *trail) {
 			c.unknown(f, n, k, path.String())
 			continue
 		}
-		if _, p := nameScalar().parse(k); p != nil {
+		if _, p := nameScalar().parse(k); p != nil && !(f.dict.key == "PORT" && c.kind == "Fabric" && isName(k, "-_./:")) { // an interface, which bind looks for
 			child.bad = true
+			if f.dict.key == "PORT" && isName(k, "-_./:") {
+				left := "downlink-1"
+				if child.shape == scalarNode && isName(child.text, "-_.") {
+					left = child.text
+				}
+				p.what, p.hint = "is an interface name, and the model's name of the port stands before the colon", "write "+left+": "+clip(k)
+			}
 			c.found.Errorf(p.rule, n.at[k], p.hint, "%s: %q %s", cmpPath(path.String()), clip(k), p.what)
 			continue
 		}
@@ -237,10 +248,11 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 	case len(homes) > 0:
 		hint = fmt.Sprintf("%s belongs %s; check the indentation", key, homes)
 	default:
-		if m := Closest(key, c.everyKey()); m != "" {
+		hint = known(siblings)
+		if m := Closest(key, c.everyKey()); m != "" && sure(key, m) {
 			hint = fmt.Sprintf("did you mean %s, which belongs %s?", m, c.homes(m))
-		} else {
-			hint = known(siblings)
+		} else if notOurs(key) {
+			hint = fmt.Sprintf("fabricctl does not configure %s; %s", key, hint)
 		}
 	}
 	c.found.Errorf("unknown-key", n.at[key], hint, "unknown key %q %s", clip(key), where(path))
@@ -250,12 +262,15 @@ func where(path string) string {
 	if path == "" {
 		return "at the top level"
 	}
-	return "under " + path
+	if list, ok := strings.CutSuffix(path, "[]"); ok {
+		return "in an element of " + strings.ReplaceAll(list, "[]", "")
+	}
+	return "under " + strings.ReplaceAll(path, "[]", "")
 }
 
 func cmpPath(path string) string {
 	if path == "" {
-		return "document"
+		return "the document"
 	}
 	return path
 }
@@ -335,17 +350,13 @@ func misspelt(f *field, n *node, key string) bool {
 	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && Closest(k, []string{key}) != "" })
 }
 
-// addition is the hint to add a required field: something to paste where it is no plain value, and what it means.
+// addition is the hint to add a required field: something to paste, and what it means.
 func addition(k *field) string {
-	example := map[string]string{
-		"metadata": "{name: NAME}", "mtu": "{fabric: 9216B, host: 9000B}",
-		"topology": "{spines: {count: 2, platform: sonic/sn5600}, leaves: {count: 4, platform: sonic/sn5600}, links: {leaf_spine: {speed: 400Gbps}}}",
-		"classes":  "[{name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}, {name: default, dscp: rest, priority: 0}]", "priority": "3", "dscp": "[26]",
-	}[k.key]
-	if example == "" {
+	if k.example == "" {
 		return fmt.Sprintf("add %s: %s", k.key, k.doc)
 	}
-	return fmt.Sprintf("add %s: %s (%s)", k.key, example, k.doc)
+	gist := k.doc[:strings.IndexAny(k.doc+";", ";:(")]
+	return fmt.Sprintf("add %s: %s (%s)", k.key, k.example, strings.TrimSpace(gist))
 }
 
 // complete reports what is missing in merged documents.

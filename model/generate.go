@@ -414,7 +414,7 @@ func (t *topology) newPort(e, peer end, parts int, k *linkKind, from *Origin) *P
 func (t *topology) splits(c *counts) {
 	one := func(parts Value[int], of *tier) {
 		p, ok := t.f.Catalog.Platform(of.platform.V)
-		if parts.V > 1 && ok && of.count > 0 && len(p.Breakouts) > 0 && !slices.Contains(p.Breakouts, parts.V) {
+		if parts.V > 1 && ok && of.count > 0 && unable(p, parts.V) {
 			t.found.Errorf("topology", parts.Pos(), fmt.Sprintf("%s splits a port into %s", p.Name, orList(p.Breakouts)),
 				"breakout into %d links, which %s is not known to do", parts.V, p.Name)
 		}
@@ -428,6 +428,11 @@ func (t *topology) splits(c *counts) {
 		one(c.spineSuper.lower, &c.spines)
 		one(c.spineSuper.upper, &c.supers)
 	}
+}
+
+// unable reports whether it is known how p splits ports, and not into so many parts.
+func unable(p profiles.Platform, parts int) bool {
+	return len(p.Breakouts) > 0 && !slices.Contains(p.Breakouts, parts)
 }
 
 // orList is "2, 4 or 8".

@@ -15,7 +15,7 @@ import (
 // with the facts that package profiles knows for that kind.
 func profileSchema() *field {
 	kids := header("")
-	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC or of a NIC").must()).must()
+	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC or of a NIC").must().like("sonic/sn5600")).must().like("{name: sonic/sn5600}")
 	for _, k := range profiles.Kinds() {
 		section := field{key: string(k), doc: map[profiles.Kind]string{
 			profiles.KindPlatform: "facts of a switch model or a kind of host",

@@ -180,6 +180,8 @@ func enumScalar(words ...string) *scalar {
 			hint = "did you mean " + w + "?"
 		} else if w != "" {
 			hint = "did you mean " + w + "? " + hint
+		} else if len(words) == 1 {
+			hint = "the only word here is " + words[0]
 		}
 		return "", &problem{"value", "is not one of the words known here", hint}
 	}}
@@ -454,9 +456,14 @@ func parseDSCP(s string) (lo, hi int, p *problem) {
 	if p == nil {
 		hi, p = parseInt(b)
 	}
+	if n := codeNumber(s); p != nil && n != "" {
+		return 0, 0, &problem{"value", "is named, and code points are numbers here", fmt.Sprintf("%s is %s: write %s", clip(s), n, n)}
+	}
 	switch {
 	case p != nil && isRange:
 		return 0, 0, &problem{"value", "is not a DSCP range", "write 24-31"}
+	case p != nil && p.what == "is not a whole number":
+		return 0, 0, &problem{"value", "is not a code point (DSCP)", "write a number from 0 to 63, or a range such as 24-31"}
 	case p != nil:
 		return 0, 0, p
 	case lo > 63 || hi > 63:
@@ -472,6 +479,51 @@ func parseDSCP(s string) (lo, hi int, p *problem) {
 		return 0, 0, &problem{"value", "is a range that runs backwards", fmt.Sprintf("write %d-%d", hi, lo)}
 	}
 	return lo, hi, nil
+}
+
+// codeNumber is a code point, or a range of them, that is given by name, in numbers: "34" for "AF41"; "" when it is none.
+func codeNumber(s string) string {
+	a, b, isRange := strings.Cut(s, "-")
+	if strings.EqualFold(s, "voice-admit") {
+		a, isRange = s, false
+	}
+	lo, ok := units.ParseCodePoint(a)
+	if !ok || !isRange {
+		if !ok || isDigits(a) {
+			return ""
+		}
+		return strconv.Itoa(int(lo))
+	}
+	hi, ok := units.ParseCodePoint(b)
+	if !ok || isDigits(a) && isDigits(b) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", lo, hi)
+}
+
+// restScalar is the word rest where code points could be listed. What would be an element of the list is told so.
+func restScalar() *scalar {
+	s := enumScalar("rest")
+	s.noun = "the word rest"
+	word := s.parse
+	s.parse = func(text string) (string, *problem) {
+		c, p := word(text)
+		if p == nil {
+			return c, nil
+		}
+		number := codeNumber(text)
+		if number != "" {
+			return "", &problem{"value", "is one code point by its name, and not a list of numbers", fmt.Sprintf("%s is %s: write a list: [%s]", clip(text), number, number)}
+		}
+		if _, _, bad := parseDSCP(text); bad == nil {
+			return "", &problem{"value", "is one value, and not a list", "write a list: [" + text + "]"}
+		}
+		if Closest(text, []string{"rest"}) == "" {
+			p.hint = "write a list of code points such as [26, 28-31], or rest"
+		}
+		return "", p
+	}
+	return s
 }
 
 // clip keeps texts in messages short.

@@ -5,6 +5,7 @@ package model
 type field struct {
 	key      string
 	doc      string
+	example  string // something to paste, where that says more than the kind of value; flow style
 	required bool
 	later    bool    // read, but nothing is rendered from it yet
 	scalar   *scalar // takes a scalar
@@ -23,8 +24,9 @@ func (f *field) kid(key string) *field {
 	return nil
 }
 
-func (f field) must() field  { f.required = true; return f }
-func (f field) inert() field { f.later = true; return f }
+func (f field) must() field          { f.required = true; return f }
+func (f field) inert() field         { f.later = true; return f }
+func (f field) like(ex string) field { f.example = ex; return f }
 
 func leaf(key string, s *scalar, doc string) field { return field{key: key, scalar: s, doc: doc} }
 
@@ -33,11 +35,14 @@ func group(key, doc string, kids ...field) field { return field{key: key, doc: d
 // header is what every document starts with.
 func header(nameDoc string) []field {
 	return []field{
-		leaf("apiVersion", enumScalar(APIVersion), "version of the document's format: "+APIVersion).must(),
+		leaf("apiVersion", enumScalar(APIVersion), "version of the document's format: "+APIVersion).must().like(APIVersion),
 		leaf("kind", enumScalar(kinds()...), "what the document is about: Fabric (what all agree on), Inventory (which box is which), Profile (hardware)").must(),
-		group("metadata", "what the document is called", leaf("name", textScalar("name"), nameDoc)),
+		group("metadata", "what the document is called", leaf("name", textScalar("name"), nameDoc)).like("{name: NAME}"),
 	}
 }
+
+// exampleClasses are the two classes that every model has.
+const exampleClasses = "[{name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}, {name: default, dscp: rest, priority: 0}]"
 
 func kinds() []string { return []string{"Fabric", "Inventory", "Profile"} }
 
@@ -54,33 +59,33 @@ func schemaOf(kind string) *field {
 
 func fabricSchema() *field {
 	kids := header("")
-	kids[2] = group("metadata", "which fabric this is", leaf("name", nameScalar(), "name of the fabric; on devices, the names of its profiles and maps begin with fctl- and this name").must()).must()
+	kids[2] = group("metadata", "which fabric this is", leaf("name", nameScalar(), "name of the fabric; on devices, the names of its profiles and maps begin with fctl- and this name").must().like("pod1")).must().like("{name: pod1}")
 	kids = append(
 		kids, topologySchema(),
 		mtuSchema(true).must(),
-		field{key: "classes", doc: "traffic classes: which packets share a priority, a queue and its thresholds", required: true, named: true, list: classSchema(true)},
+		field{key: "classes", doc: "traffic classes: which packets share a priority, a queue and its thresholds", required: true, named: true, list: classSchema(true), example: exampleClasses},
 		watchdogSchema(),
 		group(
 			"manage", "what fabricctl may write; what nobody lists is observe: compared and shown, never written",
 			manageSchema("switches", "what may be written on switches", areasOf(false)), manageSchema("hosts", "what may be written on hosts", areasOf(true)),
 			leaf("adopt", boolScalar(), "true: profiles and maps of other names are edited in place when only ports of the model use them, as with --adopt"),
-		),
+		).like("{switches: own, hosts: own}"),
 		group(
 			"nccl", "what the hosts' /etc/nccl.conf says",
 			leaf("class", nameScalar(), "class that NCCL traffic uses; default: that of the application nccl, or the only lossless class"),
 			leaf("timeout", intScalar("exponent", 1, 31), "NCCL_IB_TIMEOUT, an exponent n: a lost packet is noticed after 4.096us times 2 to the n (20 is 4.3s)"),
 			leaf("retry_count", intScalar("count", 1, 7), "NCCL_IB_RETRY_CNT: how often a send is repeated before the job fails"),
-		),
-		field{key: "applications", doc: "the marking table: which application sends in which class", named: true, list: &field{key: "application", kids: []field{
-			leaf("name", nameScalar(), "name of the application, such as nccl or nvme-of").must(),
+		).like("{class: training}"),
+		field{key: "applications", doc: "the marking table: which application sends in which class", named: true, example: "[{name: nccl, business: training, class: training}]", list: &field{key: "application", kids: []field{
+			leaf("name", nameScalar(), "name of the application, such as nccl or nvme-of").must().like("nccl"),
 			leaf("business", textScalar("business"), "whose traffic it is; different ones do not share a lossless class"),
-			leaf("class", nameScalar(), "class that it sends in").must(),
+			leaf("class", nameScalar(), "class that it sends in").must().like("training"),
 			leaf("dscp", codeScalar(), "code point (DSCP, not the ToS byte) that it marks; default: the first one of its class"),
 		}}},
-		field{key: "overrides", doc: "what differs for a role such as leaf, below it for a device, and below that for a port; the most specific wins", dict: roleOverride()},
-		field{key: "acknowledge", doc: "warnings that are meant to be so, each with its reason; errors cannot be acknowledged", list: &field{key: "acknowledgement", kids: []field{
-			leaf("rule", textScalar("rule id"), "id of the rule, as the warning shows it").must(),
-			leaf("reason", textScalar("reason"), "why the finding is accepted").must(),
+		field{key: "overrides", doc: "what differs for a role such as leaf, below it for a device, and below that for a port; the most specific wins", dict: roleOverride(), example: "{leaf: {devices: {leaf2: {state: maintenance}}}}"},
+		field{key: "acknowledge", doc: "warnings that are meant to be so, each with its reason; errors cannot be acknowledged", example: "[{rule: oversubscription, reason: \"3:1 is meant here\"}]", list: &field{key: "acknowledgement", kids: []field{
+			leaf("rule", textScalar("rule id"), "id of the rule, as the warning shows it").must().like("oversubscription"),
+			leaf("reason", textScalar("reason"), "why the finding is accepted").must().like("\"why this is meant to be so\""),
 			leaf("role", nameScalar(), "only findings about devices of this role alone"),
 			leaf("device", nameScalar(), "only findings about this device alone"),
 		}}},
@@ -95,30 +100,30 @@ func topologySchema() field {
 				more, leaf("speed", rateScalar(), "speed of each link, in bits per second"),
 				leaf("cable", lengthScalar(), "length of the cable, in metres; a longer one keeps more bytes in flight when pause is sent").inert(),
 			)...,
-		)
+		).like("{speed: 400Gbps, cable: 5m}")
 	}
 	tier := func(key, doc string, more ...field) field {
 		return group(
 			key, doc, append(
 				[]field{
-					leaf("count", intScalar("number", 0, maxDevices), "how many devices").must(),
-					leaf("platform", textScalar("platform"), "operating system and model, such as sonic/sn5600; fabricctl profiles lists them").must(),
+					leaf("count", intScalar("number", 0, maxDevices), "how many devices").must().like("2"),
+					leaf("platform", textScalar("platform"), "operating system and model, such as sonic/sn5600; fabricctl profiles lists them").must().like("sonic/sn5600"),
 				}, more...,
 			)...,
-		)
+		).like("{count: 2, platform: sonic/sn5600}")
 	}
 	carries := field{key: "carries", doc: "what runs over these links: rdma, storage, management", list: &field{key: "kind of traffic", scalar: enumScalar(CarriesNames()...)}}
 	servers := func(key, doc string) field {
 		return group(
 			key, doc,
-			leaf("per_leaf", intScalar("number", 0, maxDevices), "hosts on each leaf").must(),
+			leaf("per_leaf", intScalar("number", 0, maxDevices), "hosts on each leaf").must().like("8"),
 			leaf("rails", intScalar("number", 1, 64), "rails per host; the NIC of rail i goes to leaf i of a group of that many leaves; default 1"),
 			leaf("bond", intScalar("number", 1, 8), "NIC ports per bond, each to a leaf of its own; default 1, no bond"),
 			leaf("platform", textScalar("platform"), "operating system and kind of host; default linux/generic"),
 			leaf("nic", textScalar("NIC model"), "model of the NICs, such as connectx-7; fabricctl profiles lists them"),
 			carries,
-			field{key: "netdevs", doc: "interface names of NIC 1, 2, … where they are the same on every host", list: &field{key: "netdev", scalar: ifaceScalar()}},
-		)
+			field{key: "netdevs", doc: "interface names of NIC 1, 2, … where they are the same on every host", example: "[rdma0]", list: &field{key: "netdev", scalar: ifaceScalar()}},
+		).like("{per_leaf: 8}")
 	}
 	parallel := leaf("parallel", intScalar("number", 1, 64), "links between the same two devices; default 1")
 	split := func() *scalar { return intScalar("number", 1, 16) }
@@ -129,8 +134,8 @@ func topologySchema() field {
 	}
 	hostBreakout := leaf("breakout", split(), "into how many links a physical port of the leaf is split; default 1, not split")
 	listed := link(
-		"link", "", leaf("a", portRefScalar(), "one end, device:port").must(),
-		leaf("b", portRefScalar(), "the other end, device:port").must(),
+		"link", "", leaf("a", portRefScalar(), "one end, device:port").must().like("leaf1:uplink-1"),
+		leaf("b", portRefScalar(), "the other end, device:port").must().like("spine1:downlink-1"),
 		leaf("role", enumScalar(portRoles()...), "role of its ports on switches, such as peer-link or border"),
 		leaf("breakout", split(), "how many links share the physical port on a switch; default 1"),
 		carries,
@@ -142,7 +147,10 @@ func topologySchema() field {
 		link("host_leaf", "every link between a host and a leaf", parallel, hostBreakout),
 		link("storage_leaf", "every link between a storage host and a leaf; default as host_leaf", parallel, hostBreakout),
 	)
-	links.kids = append(links.kids, field{key: "list", doc: "single links: new ones, or what is different about a generated one", list: &listed})
+	links.kids = append(links.kids, field{
+		key: "list", doc: "single links: new ones, or what is different about a generated one", list: &listed,
+		example: "[{a: leaf1:peer-1, b: leaf2:peer-1, speed: 400Gbps}]",
+	})
 	return group(
 		"topology", "devices and links: generated by counts, listed, or both",
 		leaf("pods", intScalar("number", 1, 1000), "how often spines, leaves and hosts are repeated, as pod1-leaf1 and so on"),
@@ -154,13 +162,13 @@ func topologySchema() field {
 		tier("spines", "the upper tier, of each pod and plane"), tier("leaves", "the lower tier, of each pod and plane"),
 		servers("hosts", "hosts below the leaves"), servers("storage", "storage hosts below the leaves; they carry storage unless told otherwise"),
 		links,
-		field{key: "devices", doc: "devices listed one by one: new ones, or what is different about a generated one", named: true, list: &field{key: "device", kids: []field{
-			leaf("name", nameScalar(), "name of the device").must(),
+		field{key: "devices", doc: "devices listed one by one: new ones, or what is different about a generated one", named: true, example: "[{name: leaf1, role: leaf}]", list: &field{key: "device", kids: []field{
+			leaf("name", nameScalar(), "name of the device").must().like("leaf1"),
 			leaf("role", nameScalar(), "role, which overrides and acknowledgements name: spine, leaf, host, storage or a word of your own"),
 			leaf("platform", textScalar("platform"), "operating system and model, such as sonic/sn5600; linux/… makes it a host"),
 			leaf("group", nameScalar(), "redundancy group: its members stand in for each other; default: derived from the links"),
-			{key: "ports", doc: "ports that have no link, need an interface name here, or differ from what is generated", named: true, list: &field{key: "port", kids: []field{
-				leaf("name", nameScalar(), "name of the port").must(),
+			{key: "ports", doc: "ports that have no link, need an interface name here, or differ from what is generated", named: true, example: "[{name: out-1, role: border}]", list: &field{key: "port", kids: []field{
+				leaf("name", nameScalar(), "name of the port").must().like("out-1"),
 				leaf("iface", ifaceScalar(), "the device's own name of the port, such as Ethernet1/1; the inventory wins"),
 				leaf("role", enumScalar(portRoles()...), "what is at the other end; at a border lossless ends, and an unused port is left alone, whoever manages the device"),
 				leaf("speed", rateScalar(), "speed of the port when no link gives it"),
@@ -172,10 +180,10 @@ func topologySchema() field {
 		}}},
 		leaf("routing", enumScalar(RoutingNames()...), "what routing allows, for finding deadlocks: up-down (the default): never down and up again, which eBGP with one AS number per tier ensures; shortest-path: whatever is shortest, also while links are down; listed: only what routes lists"),
 		field{key: "routes", doc: "ways that packets of a lossless class take, besides those that follow from the links", list: &field{key: "route", kids: []field{
-			{key: "path", doc: "the devices in order, from host to host; device:port where only that port towards the next one is meant", required: true, list: &field{key: "device", scalar: stopScalar()}},
-			{key: "class", doc: "class of the packets; as a list, one for each link, where switches on the way move them to another", required: true, scalar: nameScalar(), list: &field{key: "class", scalar: nameScalar()}},
+			{key: "path", example: "[host1, leaf1, spine1, leaf2, host5]", doc: "the devices in order, from host to host; device:port where only that port towards the next one is meant", required: true, list: &field{key: "device", scalar: stopScalar()}},
+			{key: "class", example: "training", doc: "class of the packets; as a list, one for each link, where switches on the way move them to another", required: true, scalar: nameScalar(), list: &field{key: "class", scalar: nameScalar()}},
 		}}},
-	).must()
+	).must().like("{spines: {count: 2, platform: sonic/sn5600}, leaves: {count: 4, platform: sonic/sn5600}, links: {leaf_spine: {speed: 400Gbps}}}")
 }
 
 // portRoles are the roles that a listed port may have.
@@ -187,7 +195,7 @@ func mtuSchema(withRoCE bool) field {
 	f := group(
 		"mtu", "frame sizes in bytes; a switch never carries less than its hosts send",
 		leaf("fabric", bytesScalar(), "MTU of switch ports in bytes: the Ethernet frame with its header, without FCS"), leaf("host", bytesScalar(), "MTU of the hosts' interfaces in bytes: the IP packet, without the Ethernet header"),
-	)
+	).like("{fabric: 9216B, host: 9000B}")
 	if withRoCE {
 		f.kids = append(f.kids, leaf("roce", bytesScalar(), "RDMA payload of a packet in bytes: 256B to 4096B; the hosts' MTU carries it and its headers"))
 	}
@@ -196,13 +204,13 @@ func mtuSchema(withRoCE bool) field {
 
 // classSchema is a class, whole or as an override may change it.
 func classSchema(whole bool) *field {
-	name := leaf("name", nameScalar(), "name of the class").must()
+	name := leaf("name", nameScalar(), "name of the class").must().like("training")
 	ecn := group(
 		"ecn", "ECN: how a growing queue marks packets, so that senders slow down before pause is needed",
 		leaf("kmin", bytesScalar(), "queue length in bytes at which marking begins; lower reacts earlier and costs throughput"),
 		leaf("kmax", bytesScalar(), "queue length in bytes at which marking reaches pmax; above it every packet is marked"),
 		leaf("pmax", shareScalar(), "share of packets that are marked at kmax"),
-	)
+	).like("{kmin: 800KB, kmax: 3200KB, pmax: 20%}")
 	bandwidth := leaf("bandwidth", wholeShareScalar(), "share of a port's bandwidth among the weighted classes when all want to send; together 100%")
 	weight := leaf("weight", intScalar("weight", 1, 100), "in place of bandwidth: weight relative to the other classes', as switches count; the weights need not add up to 100")
 	if !whole {
@@ -216,19 +224,19 @@ func classSchema(whole bool) *field {
 		leaf("share", shareScalar(), "this share of what of names, in percent").inert(),
 		leaf("of", baseScalar(), "what the share is of: the shared pool, or the static buffer of a port").inert(),
 	)
-	xoff.scalar, xoff.later = pauseScalar(), true
+	xoff.scalar, xoff.later, xoff.example = pauseScalar(), true, "{alpha: 1/2}"
 	return &field{key: "class", kids: []field{
 		name,
 		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets (CNP), by which receivers slow senders down; exactly one class has it"),
-		{key: "dscp", doc: "code points (DSCP, 0 to 63, not the ToS byte) of its packets, as a list; or rest: all that no other class names", required: true, scalar: enumScalar("rest"), list: &field{key: "DSCP", scalar: dscpScalar()}},
-		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must(),
+		{key: "dscp", example: "[26]", doc: "code points (DSCP, 0 to 63, not the ToS byte) of its packets, as a list; or rest: all that no other class names", required: true, scalar: restScalar(), list: &field{key: "DSCP", scalar: dscpScalar()}},
+		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must().like("3"),
 		leaf("lossless", boolScalar(), "true: PFC pauses its priority instead of dropping; default false"),
 		ecn,
 		group(
 			"pfc", "when a lossless class pauses, and the buffer it keeps for that", xoff,
 			leaf("headroom", autoBytesScalar(), "buffer in bytes for what still arrives after pause was sent; auto: from speed, cable and MTU").inert(),
 			leaf("xon", autoBytesScalar(), "buffer in bytes below which sending may go on; auto: from xoff").inert(),
-		),
+		).like("{xoff: {alpha: 1/2}, headroom: auto, xon: auto}"),
 		bandwidth,
 		weight,
 		leaf("scheduling", enumScalar("strict", "weighted", "none"), "strict: before all weighted classes; weighted: by bandwidth (the default); none: the queue has no scheduler of its own, and what the device does by itself holds"),
@@ -245,7 +253,7 @@ func watchdogSchema() field {
 		leaf("restore", durationScalar(), "how long a stuck queue must see no pause before it is used as before, such as 400ms"),
 		leaf("poll", durationScalar(), "how often queues are looked at, such as 100ms; best not above half of detect"),
 		leaf("action", enumScalar("drop", "forward", "alert"), "what happens to a stuck queue: drop its packets, forward them in spite of pause, or only report"),
-	)
+	).like("{detect: 200ms, restore: 400ms, poll: 100ms, action: drop}")
 }
 
 func modeScalar() *scalar { return enumScalar("own", "observe", "ignore") }
@@ -313,12 +321,12 @@ func transportKids() []field {
 				leaf("key", referenceScalar(true), "private key of our certificate"),
 				leaf("server_name", addressScalar(), "name in the device's certificate; default: its address"),
 				leaf("insecure", boolScalar(), "true: anybody may answer as the device; warned about unless lab is true"),
-			),
+			).like("{ca: file:ca.pem}"),
 			leaf("plaintext", boolScalar(), "true: no TLS at all, the password in the clear; warned about unless lab is true"),
 			leaf("username", userScalar(), "account on the device, as text or as a reference"),
 			leaf("password", referenceScalar(true), "where the password is; never the password itself"),
 			viaField("jump hosts, in order: host, host:port or user@host each; entered with the device's ssh username, key and known_hosts; [] for none"),
-		),
+		).like("{tls: {ca: file:ca.pem}, username: env:FABRIC_USER, password: env:FABRIC_PASSWORD}"),
 		group(
 			"ssh", "how to reach a device over SSH",
 			leaf("port", intScalar("port", 1, 65535), "TCP port; default 22"),
@@ -329,7 +337,7 @@ func transportKids() []field {
 			leaf("known_hosts", referenceScalar(false), "file with the host keys of devices; default ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts"),
 			viaField("jump hosts, in order: host, host:port or user@host each; [] for none"),
 			leaf("insecure", boolScalar(), "true: any host key is taken; warned about unless lab is true"),
-		),
+		).like("{username: env:FABRIC_USER, known_hosts: file:known_hosts}"),
 		leaf("lab", boolScalar(), "true: an emulated or disposable device, on which nothing can break"),
 		leaf("management", enumScalar(OutOfBand, InBand), "whether our way to the device takes the ports that the model configures; default out-of-band"),
 	}
@@ -343,8 +351,8 @@ func inventorySchema() *field {
 		leaf("serial", textScalar("serial number"), "expected serial number; a different one refuses the write"),
 		leaf("hostname", hostnameScalar(), "expected host name; a different one refuses the write"),
 		leaf("management_port", nameScalar(), "port of the model that our way in takes, when management is in-band"),
-		field{key: "ports", doc: "the device's own interface names, by the port's name in the model, such as downlink-1: Ethernet0", dict: &field{key: "PORT", scalar: ifaceScalar()}},
-		field{key: "nics", doc: "NICs of a host: NIC 1 first", list: &field{key: "NIC", kids: []field{
+		field{key: "ports", doc: "the device's own interface names, by the port's name in the model, such as downlink-1: Ethernet0", example: "{downlink-1: Ethernet0}", dict: &field{key: "PORT", scalar: ifaceScalar()}},
+		field{key: "nics", doc: "NICs of a host: NIC 1 first", example: "[{netdev: rdma0}]", list: &field{key: "NIC", kids: []field{
 			leaf("netdev", ifaceScalar(), "interface name on the host, such as rdma0"),
 			leaf("pci", pciScalar(), "PCI address, when the interface name is not fixed"),
 			leaf("ip", prefixScalar(), "address on the fabric, with its prefix length").inert(),
@@ -362,7 +370,7 @@ func inventorySchema() *field {
 			field{key: "roles", doc: "roles whose devices are in the group", list: &field{key: "role", scalar: nameScalar()}},
 			field{key: "devices", doc: "devices that are in the group, by name", list: &field{key: "device", scalar: nameScalar()}},
 		)}},
-		field{key: "devices", doc: "which box is which, by the device's name in the topology", dict: &field{key: "DEVICE", kids: device}},
+		field{key: "devices", doc: "which box is which, by the device's name in the topology", example: "{leaf1: {address: 10.0.0.11}}", dict: &field{key: "DEVICE", kids: device}},
 	)
 	return &field{key: "Inventory", kids: kids}
 }

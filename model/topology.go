@@ -314,12 +314,23 @@ func (t *topology) unknownDevice(name string, pos diag.Pos) {
 	t.found.Errorf("unknown-name", pos, t.meant(name, t.order), "the topology has no device %s", clip(name))
 }
 
+// maxMeant is how many unknown names are looked into.
+const maxMeant = 20
+
 // meant is didYouMean for the first few unknown names: comparing every name with every other would take long when an
 // inventory belongs to another fabric altogether.
 func (t *topology) meant(name string, names []string) string {
-	const most = 20
-	if t.unknown++; t.unknown > most {
+	if t.unknown++; t.unknown > maxMeant {
 		return ""
+	}
+	stem := strings.TrimRight(name, "0123456789")
+	if stem != name && stem != "" {
+		alike := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+			return strings.TrimRight(n, "0123456789") != stem || n == stem
+		})
+		if len(alike) > 0 { // spelled right, with a number that is not there
+			return known(alike)
+		}
 	}
 	return didYouMean(name, names)
 }

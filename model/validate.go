@@ -268,7 +268,7 @@ func (v *validator) classes() {
 	for i := range v.f.Classes {
 		c := &v.f.Classes[i]
 		v.ramp(c.Name, c.ECN, c.ECN, "class "+c.Name)
-		if c.Lossless.V && c.Role.V == "cnp" {
+		if c.Lossless.V && c.Role.V == "cnp" && v.cnps() == 1 {
 			v.found.Errorf("cnp-class", c.Lossless.Pos(), "notifications must not wait for a pause: remove lossless",
 				"class %s carries congestion notifications and is lossless", c.Name)
 		}
@@ -288,6 +288,16 @@ func (v *validator) classes() {
 			v.found.Errorf("value", pfc.pos(), "add lossless: true, or remove pfc", "class %s has pfc but is not lossless", c.Name)
 		}
 	}
+}
+
+// cnps is how many classes carry notifications, as it stands.
+func (v *validator) cnps() (n int) {
+	for i := range v.f.Classes {
+		if v.f.Classes[i].Role.V == "cnp" {
+			n++
+		}
+	}
+	return n
 }
 
 func (v *validator) classNode(name string) *node {
@@ -334,7 +344,7 @@ func (v *validator) mtu() {
 	}
 	v.sizes(v.f.MTU)
 	if r := v.f.MTU.RoCE; r.Set && !slices.Contains([]units.Bytes{256, 512, 1024, 2048, 4096}, r.V) {
-		v.found.Errorf("value", r.Pos(), "RDMA payloads are 256B, 512B, 1024B, 2048B or 4096B", "mtu.roce: %s is not an RDMA MTU", r.V)
+		v.found.Errorf("value", r.Pos(), "RDMA payloads are 256B, 512B, 1024B, 2048B or 4096B", "mtu.roce: %s is not an RDMA MTU", r.V.Exact())
 	}
 }
 
@@ -345,7 +355,7 @@ func (v *validator) sizes(m MTU) {
 		v   Value[units.Bytes]
 	}{{"fabric", m.Fabric}, {"host", m.Host}} {
 		if x.v.Set && (x.v.V < least || x.v.V > most) {
-			v.found.Errorf("value", x.v.Pos(), "", "mtu.%s: %s is not from %dB to %dB", x.key, x.v.V, least, most)
+			v.found.Errorf("value", x.v.Pos(), "", "mtu.%s: %s is not from %dB to %dB", x.key, x.v.V.Exact(), least, most)
 		}
 	}
 }
@@ -453,15 +463,18 @@ func (v *validator) platforms() {
 		p, ok := v.f.Catalog.Platform(d.Platform.V)
 		switch {
 		case !ok:
-			v.found.Errorf("platform", d.Platform.Pos(), PlatformHint(clip(d.Platform.V), v.f.Catalog.Names())+
-				" (or describe it in a document of kind Profile)", "unknown platform %q", clip(d.Platform.V))
+			hint := PlatformHint(clip(d.Platform.V), v.f.Catalog.Names())
+			if d.Role == "host" || d.Role == "storage" {
+				hint = "write linux/generic, whatever Linux the hosts have"
+			}
+			v.found.Errorf("platform", d.Platform.Pos(), hint+" (or describe it in a document of kind Profile)", "unknown platform %q", clip(d.Platform.V))
 		case d.Host && (d.Role == "spine" || d.Role == "leaf"):
 			v.found.Errorf("platform", d.Platform.Pos(), "name a switch platform", "%s is a host's platform, but %s is a switch", d.Platform.V, d.Role)
 		case !d.Host && d.Role == "host":
 			v.found.Errorf("platform", d.Platform.Pos(), "hosts have linux/… platforms", "%s is a switch's platform", d.Platform.V)
 		case !d.Host && p.MaxMTU > 0 && v.f.MTU.Fabric.V > p.MaxMTU:
-			v.found.Errorf("value", v.f.MTU.Fabric.Pos(), fmt.Sprintf("lower it to %s", p.MaxMTU)+v.mayBeWrong(profiles.KindPlatform, p.Name, "max_mtu"),
-				"mtu.fabric: %s is more than %s takes, which is %s", v.f.MTU.Fabric.V, p.Name, p.MaxMTU)
+			v.found.Errorf("value", v.f.MTU.Fabric.Pos(), "lower it to "+p.MaxMTU.Exact()+v.mayBeWrong(profiles.KindPlatform, p.Name, "max_mtu"),
+				"mtu.fabric: %s is more than %s takes, which is %s", v.f.MTU.Fabric.V.Exact(), p.Name, p.MaxMTU.Exact())
 		}
 	}
 }

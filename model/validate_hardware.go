@@ -29,7 +29,7 @@ func (v *validator) hardware() {
 		for j := range d.Ports {
 			p := &d.Ports[j]
 			if !d.Host {
-				if most := platform.Speed / units.BitRate(max(p.Breakout, 1)); most > 0 && p.Speed.V > most && once(p.Speed.From, platform.Name) {
+				if most := platform.Speed / units.BitRate(max(p.Breakout, 1)); most > 0 && p.Speed.V > most && !(p.Breakout > 1 && unable(platform, p.Breakout)) && once(p.Speed.From, platform.Name) {
 					v.tooFast(d, p, platform.Name, profiles.KindPlatform, "speed", most, d.Platform.From)
 				}
 				continue
@@ -56,8 +56,8 @@ func (v *validator) hardware() {
 			}
 			if most := nic.MaxMTU; most > 0 && v.f.MTU.Host.V > most && once(v.f.MTU.Host.From, nic.Name) {
 				v.found.Add(diag.Finding{
-					Rule: "value", Severity: diag.Error, Pos: v.f.MTU.Host.Pos(), Hint: fmt.Sprintf("lower it to %s", most) + v.mayBeWrong(profiles.KindNIC, nic.Name, "max_mtu"),
-					Msg:     fmt.Sprintf("mtu.host: %s is more than the NIC %s takes, which is %s", v.f.MTU.Host.V, nic.Name, most),
+					Rule: "value", Severity: diag.Error, Pos: v.f.MTU.Host.Pos(), Hint: "lower it to " + most.Exact() + v.mayBeWrong(profiles.KindNIC, nic.Name, "max_mtu"),
+					Msg:     fmt.Sprintf("mtu.host: %s is more than the NIC %s takes, which is %s", v.f.MTU.Host.V.Exact(), nic.Name, most.Exact()),
 					Related: []diag.Related{{Pos: p.NIC.Pos(), Msg: "the NIC is named here"}},
 				})
 			}

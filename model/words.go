@@ -2,11 +2,12 @@ package model
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Closest is the word of list that was probably meant, or "": one slip in a short word, two in a longer one, a third of
-// the letters in a long one. Ties go to the first.
+// the letters in a long one, and never all of them. Ties go to the first.
 func Closest(word string, list []string) string {
 	slips := max(1, len(word)/3)
 	if len(word) >= 5 {
@@ -17,12 +18,15 @@ func Closest(word string, list []string) string {
 		return ""
 	}
 	for _, w := range list {
-		if d := distance(fold(word), fold(w)); d < bestDistance {
+		if d := distance(fold(word), fold(w)); d < bestDistance && d < len(word) {
 			best, bestDistance = w, d
 		}
 	}
 	return best
 }
+
+// sure reports whether word is so much like w that w is named although it belongs elsewhere: one slip in five letters.
+func sure(word, w string) bool { return distance(fold(word), fold(w)) <= max(1, len(word)/5) }
 
 // fold makes spellings equal that people mix up.
 func fold(s string) string {
@@ -61,19 +65,69 @@ func didYouMean(word string, list []string) string {
 	return known(list)
 }
 
-// PlatformHint says which platform of names was probably meant: one of the same operating system where it has any.
+// PlatformHint says which platform of names was probably meant: one of the same operating system where it has any, or
+// of the same model where no system is named.
 func PlatformHint(name string, names []string) string {
-	os, _, _ := strings.Cut(name, "/")
-	same := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, os+"/") })
+	os, box, whole := strings.Cut(name, "/")
+	var systems, same, models []string
+	for _, n := range names {
+		system, m, _ := strings.Cut(n, "/")
+		if !slices.Contains(systems, system) {
+			systems = append(systems, system)
+		}
+		if system == os {
+			same = append(same, n)
+		}
+		if strings.EqualFold(m, box) || !whole && strings.EqualFold(m, name) {
+			models = append(models, n)
+		}
+	}
 	for _, n := range same {
 		if strings.HasPrefix(n, name) && name != os {
 			return "did you mean " + n + "?"
 		}
 	}
-	if len(same) == 0 {
-		same = names
+	slices.Sort(systems)
+	w := Closest(name, names)
+	switch {
+	case len(same) > 0:
+		return didYouMean(name, same)
+	case len(models) > 0:
+		return "did you mean " + strings.Join(models, " or ") + "?"
+	case w != "" && sure(name, w):
+		return "did you mean " + w + "?"
 	}
-	return didYouMean(name, same)
+	return "a platform is SYSTEM/MODEL, such as sonic/sn5600, and the systems are " + strings.Join(systems, ", ") + "; fabricctl profiles lists all"
+}
+
+// runs are names in their order, those that differ in their last number alone in one: "leaf1 to leaf4".
+func runs(names []string) []string {
+	names = slices.Clone(names)
+	slices.SortFunc(names, CompareNames)
+	number := func(s string) (stem string, n int) {
+		stem = strings.TrimRight(s, "0123456789")
+		if n, err := strconv.Atoi(s[len(stem):]); err == nil && strconv.Itoa(n) == s[len(stem):] {
+			return stem, n
+		}
+		return s, -1
+	}
+	var out []string
+	for i := 0; i < len(names); {
+		stem, first := number(names[i])
+		j := i + 1
+		for ; j < len(names); j++ {
+			if s, n := number(names[j]); first < 0 || s != stem || n != first+j-i {
+				break
+			}
+		}
+		if j-i > 2 {
+			out = append(out, names[i]+" to "+names[j-1])
+		} else {
+			out = append(out, names[i:j]...)
+		}
+		i = j
+	}
+	return out
 }
 
 // known lists words for a hint, not too many.
@@ -82,8 +136,7 @@ func known(list []string) string {
 	if len(list) == 0 {
 		return ""
 	}
-	l := slices.Clone(list)
-	slices.Sort(l)
+	l := runs(list)
 	if len(l) > most {
 		return "known are " + strings.Join(l[:most], ", ") + ", …"
 	}

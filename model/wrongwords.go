@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,14 @@ func wrongWord(key, text string) string {
 		return "leave it out: index 3 is RoCE v2 over IPv4 only on some NICs and moves when addresses change; NCCL from 2.21 finds the GID itself"
 	}
 	return ""
+}
+
+// notOurs reports whether a key is about what switches have besides lossless Ethernet, which is left to other tools.
+func notOurs(key string) bool {
+	return slices.Contains([]string{
+		"acl", "acls", "bgp", "dns", "evpn", "lag", "lags", "lldp", "loopback", "mlag", "ntp", "ospf", "portchannel", "portchannels", "radius", "routes",
+		"routing", "snmp", "stp", "syslog", "tacacs", "users", "vlan", "vlans", "vrf", "vrfs", "vxlan",
+	}, fold(key))
 }
 
 // halfOfTheBuffer is the hint for a pause threshold that is a share of something unsaid. The common advice, half of the
