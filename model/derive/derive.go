@@ -155,3 +155,17 @@ func RoundDown(v, step units.Bytes) units.Bytes {
 	}
 	return v / step * step
 }
+
+// Add is the sum of vs, of which what is below zero counts as nothing; the largest size where it does not fit.
+func Add(vs ...units.Bytes) units.Bytes {
+	sum := new(big.Int)
+	for _, v := range vs {
+		sum.Add(sum, big.NewInt(int64(max(v, 0))))
+	}
+	return fit(sum)
+}
+
+// Times is v n times, likewise.
+func Times(v units.Bytes, n int) units.Bytes {
+	return fit(new(big.Int).Mul(big.NewInt(int64(max(v, 0))), big.NewInt(int64(max(n, 0)))))
+}

@@ -39,7 +39,7 @@ func MLX5NIC(speed units.BitRate, cable units.Length, mtu units.Bytes) Headroom 
 // MLX5Thresholds is where the mlx5 driver puts xoff and xon in a buffer; false when the buffer is too small for the
 // headroom, a frame and a cell (port_buffer.c, update_xoff_threshold).
 func MLX5Thresholds(buffer, headroom, mtu, cell units.Bytes) (xoff, xon units.Bytes, ok bool) {
-	if buffer < addBytes(addBytes(headroom, mtu), cell) {
+	if buffer < Add(headroom, mtu, cell) {
 		return 0, 0, false
 	}
 	xoff = buffer - headroom

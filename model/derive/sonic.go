@@ -82,11 +82,11 @@ func SonicMlnx(in Sonic) Headroom {
 	add := func(name, formula string, v units.Bytes) {
 		if v > 0 {
 			xoff.Terms = append(xoff.Terms, Term{name, formula, Amount(v)})
-			total = addBytes(total, v)
+			total = Add(total, v)
 		}
 	}
 	add("chip", "more, on this ASIC", in.Extra)
-	if worst := in.propagation(in.occupancy(100)).sum(kib).Total; in.Form.ByBytes && !in.Shared && in.small() != 100 && worst > addBytes(total, patternStep) {
+	if worst := in.propagation(in.occupancy(100)).sum(kib).Total; in.Form.ByBytes && !in.Shared && in.small() != 100 && worst > Add(total, patternStep) {
 		add("traffic pattern", "2KiB, as small packets alone would need more", patternStep)
 	}
 	h := Headroom{
@@ -164,17 +164,12 @@ func (in Sonic) size(xoff, xon units.Bytes) (units.Bytes, string) {
 	if in.Shared {
 		return xon, "xon: the headroom is shared"
 	}
-	size, formula := addBytes(xoff, xon), "xoff + xon"
+	size, formula := Add(xoff, xon), "xoff + xon"
 	if in.Lanes == 8 {
-		size, formula = addBytes(size, in.MTU), formula+" + the port's MTU (8 lanes)"
+		size, formula = Add(size, in.MTU), formula+" + the port's MTU (8 lanes)"
 	}
 	if in.Form.WholeSize {
 		size = RoundUp(size, kib)
 	}
 	return size, formula
-}
-
-// addBytes is a + b, or the largest size where that does not fit.
-func addBytes(a, b units.Bytes) units.Bytes {
-	return fit(new(big.Int).Add(big.NewInt(int64(a)), big.NewInt(int64(max(b, 0)))))
 }

@@ -1,0 +1,139 @@
+package intent
+
+import (
+	"github.com/fabricctl/fabricctl/model/derive"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// Budget is what a device promises of its buffer, and what is left of it.
+type Budget struct {
+	Pools  Pools
+	Groups int // lossless priority groups with a buffer on ports in use
+	Empty  int // of these, how many have no headroom in effect
+
+	Headroom units.Bytes // what all groups may take of headroom
+	Reserved units.Bytes // what they have to themselves besides
+	Unknown  int         // groups of which the device says itself how much they take, in a table that is not known
+
+	Dedicated bool        // each group's headroom is its own; otherwise they share Pools.Headroom
+	Ratio     float64     // how many times Pools.Headroom is promised; 0 when it is not shared
+	Published float64     // the same for the platform's own table and two lossless priorities on each port; 0 when not known
+	Buffer    units.Bytes // packet buffer of the chip; 0 = not known
+	Promised  units.Bytes // of that: shared pool, headroom and reserves
+}
+
+// BufferInEffect is what the hardware makes of the buffer of a priority: the device's own table where it fills that in, and
+// whole cells. It has no headroom where the table has no row for exactly this speed and cable, since SONiC then makes no
+// lossless group and says so in its log alone. False when that is not known.
+func BufferInEffect(d *Device, p *Port, priority int) (Buffer, bool) {
+	pol := d.PolicyOf(p)
+	b := pol.Queues[priority].Buffer
+	if b.On && b.Device {
+		if len(d.Profile.Headroom) == 0 || p.Speed == 0 {
+			return b, false
+		}
+		row, exact, _ := d.Profile.HeadroomAt(p.Speed, pol.Cable)
+		if !exact {
+			return Buffer{On: true, Device: true}, true
+		}
+		b.Static, b.Alpha, b.Xon, b.XonOffset = row.Static, row.Alpha, row.Xon, row.XonOffset
+		b.Headroom, b.Reserved = row.Xoff, row.Size
+	}
+	cell := d.Profile.Cell
+	b.Headroom, b.Static = derive.RoundUp(b.Headroom, cell), derive.RoundDown(b.Static, cell)
+	return b, pol.Known.Has(AreaBuffer)
+}
+
+// Dedicated reports whether headroom is a part of what b reserves for its group, and of no pool (SONiC's size on chips
+// that have no shared headroom).
+func (b Buffer) Dedicated() bool { return b.Headroom > 0 && b.Reserved >= b.Headroom }
+
+// BudgetOf adds up the lossless groups of d over the ports in use.
+func BudgetOf(d *Device) Budget {
+	g := Budget{Pools: d.Pools, Buffer: d.Profile.Chip.Buffer}
+	for i := range d.Ports {
+		if p := &d.Ports[i]; p.State == Active && p.Role != "unused" && d.PolicyOf(p).Known.Has(AreaBuffer) {
+			g.port(d, p)
+		}
+	}
+	g.Dedicated = g.Pools.Headroom == 0
+	if !g.Dedicated {
+		g.Ratio = float64(derive.Oversubscribed(g.Pools.Headroom, units.Ratio{}, g.Headroom).NeededRatio)
+		if g.Pools.Headroom == d.Profile.Pools(true).Headroom || g.Pools.Headroom == d.Profile.Pools(false).Headroom {
+			g.Published = published(d, g.Pools.Headroom)
+		}
+	}
+	g.Promised = derive.Add(g.Pools.Shared, g.Pools.Headroom, g.Reserved)
+	if g.Dedicated {
+		g.Promised = derive.Add(g.Promised, g.Headroom)
+	}
+	return g
+}
+
+func (g *Budget) port(d *Device, p *Port) {
+	for prio, q := range d.PolicyOf(p).Queues {
+		if !q.Buffer.On {
+			continue
+		}
+		g.Groups++
+		b, known := BufferInEffect(d, p, prio)
+		switch {
+		case !known:
+			g.Unknown++
+			continue
+		case b.Headroom == 0:
+			g.Empty++
+		}
+		g.Headroom = derive.Add(g.Headroom, b.Headroom)
+		own := b.Reserved
+		if b.Dedicated() {
+			own -= b.Headroom
+		}
+		g.Reserved = derive.Add(g.Reserved, own)
+	}
+}
+
+// published is how many times the platform's own pool is promised by its own table, with two lossless priorities on each
+// port at full speed and the shortest cable: what its makers found enough.
+func published(d *Device, pool units.Bytes) float64 {
+	row, _, ok := d.Profile.HeadroomAt(d.Profile.Speed, 0)
+	if !ok || pool <= 0 {
+		return 0
+	}
+	const priorities = 2
+	return float64(row.Xoff) * float64(d.Profile.Ports) * priorities / float64(pool)
+}
+
+// PauseAt is where the pause threshold of a group settles, in bytes.
+type PauseAt struct {
+	Groups int         // that are congested at once
+	Each   units.Bytes // what each of them holds then
+	Sum    units.Bytes // what all of them hold: the queue at the egress when they fill one
+	Left   units.Bytes // what is free of the pool
+}
+
+// PausePoints is the effective pause threshold of b with 1, 4 and 16 congested groups; nil when it is dynamic in a pool
+// that is not known.
+func PausePoints(b Buffer, pools Pools) []PauseAt {
+	var points []PauseAt
+	for _, n := range []int{1, 4, 16} {
+		if at, ok := PausePoint(b, pools, n); ok {
+			points = append(points, at)
+		}
+	}
+	return points
+}
+
+// PausePoint is the effective pause threshold of b with n congested groups: alpha B / (1 + alpha n) of a dynamic one,
+// rounded down, and the static one as it is. False when that cannot be said.
+func PausePoint(b Buffer, pools Pools, n int) (PauseAt, bool) {
+	switch {
+	case b.Static > 0:
+		sum := derive.Times(b.Static, n)
+		return PauseAt{n, b.Static, sum, max(pools.Shared-sum, 0)}, true
+	case b.Alpha == (units.Ratio{}) || pools.Shared == 0:
+		return PauseAt{}, false
+	}
+	s := derive.DynamicThreshold(pools.Shared, b.Alpha, n)
+	return PauseAt{n, s.Each.Down(), s.Used.Down(), s.Free.Down()}, true
+}
