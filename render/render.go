@@ -314,6 +314,8 @@ type Dialect struct {
 	Lift func(c Config, f Facts) (map[string]intent.Policy, diag.List)
 	// Ports are the front-panel ports that c shows and a model can bind; nil where every interface that Lift names is one.
 	Ports func(c Config) map[string]Port
+	// Pools are the buffer pools that c shows; nil where that cannot be read.
+	Pools func(c Config) intent.Pools
 	// Refs is what a setting points at, as Keys with Field "": creations follow them, removals go before them.
 	Refs func(k Key, value string) []Key
 	// Windows are the pairs that must not invert on the way.

@@ -29,6 +29,7 @@ var sonic = Dialect{
 	Parse:  sonicParse,
 	Lift:   sonicLift,
 	Ports:  sonicPorts,
+	Pools:  sonicPools,
 	Refs:   sonicRefs,
 	Windows: []Window{
 		{"WRED_PROFILE", "green_min_threshold", "green_max_threshold"},
@@ -97,7 +98,9 @@ func sonicIsList(table, field string) bool {
 }
 
 // sonicPortTables are the tables whose rows are those of ports and may be of several.
-func sonicPortTables() []string { return []string{"PORT_QOS_MAP", "QUEUE", "PFC_WD"} }
+func sonicPortTables() []string {
+	return []string{"PORT_QOS_MAP", "QUEUE", "PFC_WD", "BUFFER_PG", "BUFFER_QUEUE"}
+}
 
 // sonicSharedRow takes the key of a row of several ports apart: "Ethernet0,Ethernet8|3" is two ports and "|3". ports is
 // nil for any other row.
@@ -128,6 +131,8 @@ func sonicArea(table string) (a intent.Area, ok bool) {
 		return intent.AreaScheduler, true
 	case "WRED_PROFILE":
 		return intent.AreaECN, true
+	case "BUFFER_PROFILE":
+		return intent.AreaBuffer, true
 	}
 	return 0, false
 }
@@ -161,6 +166,14 @@ func sonicTarget(table, field string) string {
 		case "wred_profile":
 			return "WRED_PROFILE"
 		}
+	case "BUFFER_PG", "BUFFER_QUEUE":
+		if field == "profile" {
+			return "BUFFER_PROFILE"
+		}
+	case "BUFFER_PROFILE":
+		if field == "pool" {
+			return "BUFFER_POOL"
+		}
 	case "TUNNEL":
 		switch field {
 		case "decap_dscp_to_tc_map":
@@ -176,10 +189,10 @@ func sonicTarget(table, field string) string {
 	return ""
 }
 
-// sonicRefs: bindings name their object; a port's watchdog follows the port's QoS row and the global row
+// sonicRefs: bindings name their object, but for profiles that the switch makes and binds itself; a port's watchdog follows the port's QoS row and the global row
 // (sonic-buildimage#24577).
 func sonicRefs(k Key, value string) []Key {
-	if t := sonicTarget(k.Scope, k.Field); t != "" && value != "" {
+	if t := sonicTarget(k.Scope, k.Field); t != "" && value != "" && (k.Scope != "BUFFER_PG" || !sonicMade(value)) {
 		return []Key{{t, value, ""}}
 	}
 	if k.Scope == "PFC_WD" && k.Object != "GLOBAL" {
@@ -201,7 +214,8 @@ func sonicPhase(c Change) int {
 var sonicPoll = Key{"PFC_WD", "GLOBAL", "POLL_INTERVAL"}
 
 // sonicSame compares by value: numbers as numbers, absent as the default of the YANG model. An absent list is an
-// empty one, so that nobody's port flaps for writing "". A live polling interval that nobody wants any more stays:
+// empty one, so that nobody's port flaps for writing "", and an absent cable is none. A priority group that the switch
+// made itself counts as absent. A live polling interval that nobody wants any more stays:
 // the updater refuses to remove it, and it does nothing alone.
 func sonicSame(k Key, a, b *string, _ Facts) bool {
 	if k == sonicPoll && a != nil && b == nil || sonicIsList(k.Scope, k.Field) {
@@ -209,6 +223,9 @@ func sonicSame(k Key, a, b *string, _ Facts) bool {
 	}
 	if _, _, isItem := sonicItem(k); isItem {
 		return (a == nil) == (b == nil) // an item is there or not; its value says nothing
+	}
+	if k.Scope == "BUFFER_PG" && b == nil && a != nil && k.Field == "profile" && sonicMade(*a) && !sonicRange(k.Object) {
+		return true
 	}
 	a, b = sonicOrDefault(k, a), sonicOrDefault(k, b)
 	switch {
@@ -226,7 +243,14 @@ func sonicSame(k Key, a, b *string, _ Facts) bool {
 
 // sonicOrDefault is v, or the YANG default of k when v is absent.
 func sonicOrDefault(k Key, v *string) *string {
-	if v != nil || k.Scope != "SCHEDULER" && k.Scope != "WRED_PROFILE" {
+	if v != nil || k.Field == "" {
+		return v
+	}
+	switch k.Scope {
+	case "SCHEDULER", "WRED_PROFILE", "BUFFER_PROFILE":
+	case "CABLE_LENGTH":
+		return ptr(sonicNoCable)
+	default:
 		return v
 	}
 	var d string
@@ -241,6 +265,8 @@ func sonicOrDefault(k Key, v *string) *string {
 		d = "ecn_none"
 	case "WRED_PROFILE.wred_green_enable", "WRED_PROFILE.wred_yellow_enable", "WRED_PROFILE.wred_red_enable":
 		d = "false"
+	case "BUFFER_PROFILE.xon", "BUFFER_PROFILE.xon_offset":
+		d = "0"
 	default:
 		return nil
 	}

@@ -235,6 +235,9 @@ func sonicBase(ifaces ...string) Config {
 	put("TC_TO_DSCP_MAP", "AZURE", "3", "26")
 	put("SCHEDULER", "fctl-other-fabric-training", "type", "STRICT")
 	put("PFC_WD", "GLOBAL", "POLL_INTERVAL", "400")
+	put("BUFFER_POOL", sonicPool, "type", "ingress")
+	put("BUFFER_POOL", sonicPool, "mode", "dynamic")
+	put("BUFFER_POOL", sonicPool, "size", "67737959")
 	return c.Sorted()
 }
 

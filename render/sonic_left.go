@@ -10,13 +10,13 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
-// sonicLeft finds the queues of classes that left the model or changed their priority: their rows bind a scheduler or
-// WRED profile of this fabric. These bindings go, and with them PFC and its watchdog for the priority, which were
+// sonicLeft finds the queues and priority groups of classes that left the model or changed their priority: their rows bind
+// a scheduler, a WRED profile or a buffer profile of this fabric. These bindings go, and with them PFC and its watchdog for the priority, which were
 // decided by the class as well (in the model a class has the queue of its number). Another priority that is lossless and that no class names may be anybody's: it is
 // said, and stays.
 func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 	own, prefix := sonicOwns(d, f), fabricPrefix(sonicNameLimit, sonicNameRune, d.Fabric)
-	queues, maps := live.scope("QUEUE"), live.scope("PORT_QOS_MAP")
+	bound, maps := slices.Concat(live.scope("BUFFER_PG"), live.scope("QUEUE")), live.scope("PORT_QOS_MAP")
 	var keys []Key
 	stay := map[int][]string{} // priority to interfaces
 	for i := range d.Ports {
@@ -25,7 +25,7 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 			continue
 		}
 		for prio, class := range d.Classes {
-			bindings, ours := sonicLeftQueue(p, prio, own, prefix, queues)
+			bindings, ours := sonicLeftQueue(p, prio, own, prefix, bound)
 			keys = append(keys, bindings...)
 			if class != "" {
 				continue
@@ -56,11 +56,12 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 	return slices.Compact(keys), l.Sort()
 }
 
-// sonicLeftQueue is what the row of a queue binds and no class asks for any more, in the areas that are owned; ours
-// reports whether it binds anything with the prefix of this fabric. live is the rows of queues.
+// sonicLeftQueue is what the rows of a queue and of the priority group of its number bind and no class asks for any more,
+// in the areas that are owned; ours reports whether they bind anything with the prefix of this fabric. live is the rows of
+// queues and groups.
 func sonicLeftQueue(p *intent.Port, queue int, own func(Key) bool, prefix string, live Config) (keys []Key, ours bool) {
 	row := p.Iface + "|" + strconv.Itoa(queue)
-	for _, k := range []Key{{"QUEUE", row, "scheduler"}, {"QUEUE", row, "wred_profile"}} {
+	for _, k := range []Key{{"QUEUE", row, "scheduler"}, {"QUEUE", row, "wred_profile"}, {"BUFFER_PG", row, "profile"}} {
 		if !hasPrefix(live.Get(k.Scope, k.Object, k.Field), prefix) || own(k) {
 			continue
 		}

@@ -19,6 +19,8 @@ func sonicLift(c Config, f Facts) (map[string]intent.Policy, diag.List) {
 	l := sonicLifter{db: SonicRows(c), host: f.Hostname, said: map[sonicSaid]map[string]bool{}}
 	l.split()
 	l.queues = l.readQueues()
+	l.groups, l.egresses = l.readBound("BUFFER_PG"), l.readBound("BUFFER_QUEUE")
+	l.dynamic = l.db["DEVICE_METADATA"]["localhost"]["buffer_model"] == "dynamic"
 	out := map[string]intent.Policy{}
 	for _, port := range l.ports() {
 		out[port] = l.port(port)
@@ -31,7 +33,10 @@ type sonicLifter struct {
 	host   string
 	queues map[string][8]map[string]string // port to queue to fields
 	voq    bool
-	said   map[sonicSaid]map[string]bool // to the rows of which it was said
+
+	groups, egresses map[string][8]sonicBound      // port to what is bound to its priority groups, and to its queues at the egress
+	dynamic          bool                          // the switch computes headroom itself, for the groups that ask for it
+	said             map[sonicSaid]map[string]bool // to the rows of which it was said
 }
 
 type sonicSaid struct {
@@ -99,6 +104,11 @@ func (l *sonicLifter) split() {
 // ports is every interface that any row speaks about, in natural order.
 func (l *sonicLifter) ports() []string {
 	set := map[string]bool{}
+	for _, lengths := range l.db["CABLE_LENGTH"] {
+		for port := range lengths {
+			set[port] = true
+		}
+	}
 	for _, table := range []string{"PORT", "PORT_QOS_MAP", "PFC_WD"} {
 		for row := range l.db[table] {
 			if row != "global" && row != "GLOBAL" {
@@ -107,6 +117,9 @@ func (l *sonicLifter) ports() []string {
 		}
 	}
 	for port := range l.queues {
+		set[port] = true
+	}
+	for port := range l.groups {
 		set[port] = true
 	}
 	return slices.SortedFunc(maps.Keys(set), intent.CompareNames)
@@ -127,6 +140,7 @@ func (l *sonicLifter) port(port string) intent.Policy {
 		}
 	}
 	l.watchdog(port, &p)
+	l.buffers(port, &p)
 	return p
 }
 

@@ -73,28 +73,56 @@ func sonicOwns(d intent.Device, f Facts) func(Key) bool {
 type sonicOwned struct {
 	areas      intent.Areas
 	sched, ecn uint64 // queues of named classes whose scheduler and WRED profile it owns, as bits
+	cable      bool   // it owns the cable that the switch is told
+	groups     uint64 // priority groups of lossless classes, as bits
+	ours, free uint64 // of these the ones that get a profile of ours; groups of classes that ask for none
 }
 
 // and is what two ports own that the model gives one interface.
 func (o sonicOwned) and(p sonicOwned) sonicOwned {
-	return sonicOwned{o.areas | p.areas, o.sched | p.sched, o.ecn | p.ecn}
+	return sonicOwned{o.areas | p.areas, o.sched | p.sched, o.ecn | p.ecn, o.cable || p.cable, o.groups | p.groups, o.ours | p.ours, o.free | p.free}
 }
 
 func sonicOwnedBy(d *intent.Device, p *intent.Port) sonicOwned {
 	o := sonicOwned{areas: p.Manage.Owned()}
+	pol := d.PolicyOf(p)
+	o.cable = o.areas.Has(intent.AreaBuffer) && pol.Known.Has(intent.AreaBuffer)
 	for tc, class := range d.Classes {
 		if class == "" {
 			continue
 		}
-		queue := uint64(1) << sonicQueueOf(d.PolicyOf(p), tc)
+		queue := uint64(1) << sonicQueueOf(pol, tc)
 		if o.areas.Has(intent.AreaScheduler) {
 			o.sched |= queue
 		}
 		if o.areas.Has(intent.AreaECN) {
 			o.ecn |= queue
 		}
+		if !o.cable {
+			continue
+		}
+		group := uint64(1) << sonicGroupOf(pol, tc)
+		switch q := pol.Queues[tc]; {
+		case !q.Lossless:
+			o.free |= uint64(1) << tc
+		case q.Buffer.On && !q.Buffer.Device:
+			o.groups, o.ours = o.groups|group, o.ours|group
+		default:
+			o.groups |= group
+		}
 	}
+	o.free &^= o.groups | 1 // group 0 is that of all lossy traffic
 	return o
+}
+
+// group reports whether the row of priority groups lo to hi is owned: that of one lossless class, or a range of nothing
+// but groups of ours and groups that nobody asks for, since beside it the rows of ours would mean two things.
+func (o sonicOwned) group(lo, hi int) bool {
+	row := uint64(1)<<(hi+1) - uint64(1)<<lo
+	if lo == hi {
+		return o.groups&row != 0
+	}
+	return o.ours&row != 0 && row&^(o.ours|o.free) == 0
 }
 
 // sonicOwnsRow reports whether a key of a port's own rows is owned. A row as such is, when any of its fields is.
@@ -107,6 +135,11 @@ func sonicOwnsRow(d *intent.Device, ports map[string]sonicOwned, k Key) bool {
 		}
 		a, ok := sonicFieldArea(d, k)
 		return ok && areas.Has(a)
+	case "CABLE_LENGTH":
+		return ports[k.Field].cable
+	case "BUFFER_PG":
+		port, lo, hi, ok := sonicQueueRow(k.Object)
+		return ok && (k.Field == "profile" || k.Field == "") && ports[port].group(lo, hi)
 	case "QUEUE":
 		port, queue, _ := strings.Cut(k.Object, "|")
 		n, err := strconv.ParseUint(queue, 10, 6)
@@ -185,6 +218,8 @@ func sonicFields(d *intent.Device, table string) []string {
 		return sonicNamed(d)
 	case "SCHEDULER":
 		return []string{"type", "weight"}
+	case "BUFFER_PROFILE":
+		return []string{"size", "xoff", "xon", "xon_offset", "dynamic_th", "static_th"}
 	case "WRED_PROFILE":
 		fields = append(fields, "ecn")
 		for _, c := range sonicColours() {

@@ -61,6 +61,7 @@ type sonicPut struct {
 	port   *intent.Port
 	suffix string // of the row after the port's name, "|3" for a queue
 	own    bool   // the row is the port's own, not a shared object
+	field  bool   // not the row but the field is named after the port
 }
 
 // put sets one field of a shared object for p.
@@ -89,10 +90,16 @@ func (b *sonicBuilder) like(same span, p *intent.Port) {
 		if !x.own {
 			continue
 		}
+		x.port = p
+		if x.field {
+			x.key.Field = p.Iface
+			b.puts = append(b.puts, x)
+			continue
+		}
 		if x.suffix != suffix {
 			row, suffix = p.Iface+x.suffix, x.suffix
 		}
-		x.key.Object, x.port = row, p
+		x.key.Object = row
 		b.puts = append(b.puts, x)
 	}
 }
@@ -201,6 +208,12 @@ func (b *sonicBuilder) port(p *intent.Port, pol *intent.Policy) {
 		if pol.Known.Has(intent.AreaECN) {
 			b.ecn(p, row, class, tc, pol.Queues[tc])
 		}
+		if pol.Known.Has(intent.AreaBuffer) {
+			b.buffer(p, pol, class, tc)
+		}
+	}
+	if pol.Known.Has(intent.AreaBuffer) {
+		b.cable(p, pol.Cable)
 	}
 	if pol.Known.Has(intent.AreaWatchdog) {
 		b.priorities(p, pol, "pfcwd_sw_enable", pol.Watchdog.On)

@@ -11,18 +11,22 @@ import (
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
-// sonicRisk: the updater takes a port down and up again when a row of QUEUE or PORT_QOS_MAP changes on a port that is
-// administratively up, and it refuses some changes outright. Edits of profiles and maps in place are hitless.
+// sonicRisk: the updater takes a port down and up again when a row of QUEUE, PORT_QOS_MAP or BUFFER_PG changes on a port
+// that is administratively up, and it refuses some changes outright. Edits of profiles and maps in place are hitless.
 func sonicRisk(live Config, cs []Change, f Facts) []Risk {
-	r := sonicRisks{ports: map[string]bool{}, refused: map[string]*Risk{}, ranges: sonicRanges(live)}
+	r := sonicRisks{
+		ports: map[string]bool{}, tables: map[string]bool{}, refused: map[string]*Risk{}, live: live,
+		ranges: map[string]map[string][][2]int{"QUEUE": sonicRanges(live, "QUEUE", cs), "BUFFER_PG": sonicRanges(live, "BUFFER_PG", cs)},
+	}
 	voq := live.Get("DEVICE_METADATA", "localhost", "switch_type") == "voq"
 	shared := sonicSharedRows(live)
+	rows := sonicWholeRows(live, cs)
 	for _, c := range cs {
 		port, _, _ := strings.Cut(c.Key.Object, "|")
-		if (c.Key.Scope == "QUEUE" || c.Key.Scope == "PORT_QOS_MAP") && live.Get("PORT", port, "admin_status") == "up" {
-			r.ports[port] = true
+		if slices.Contains(sonicFlapping(), c.Key.Scope) && live.Get("PORT", port, "admin_status") == "up" {
+			r.ports[port], r.tables[c.Key.Scope] = true, true
 		}
-		if ok, why := sonicPermits(c, f); !ok {
+		if ok, why := sonicPermits(c, f, rows); !ok {
 			r.refuse(c.Key, port, why+"; config load or redis over SSH would do it, without the updater's checks")
 		}
 		if row := shared[Key{c.Key.Scope, port, ""}]; row != "" {
@@ -32,9 +36,10 @@ func sonicRisk(live Config, cs []Change, f Facts) []Risk {
 		switch {
 		case c.Key.Scope == "QUEUE" && voq:
 			r.refuse(c.Key, port, "queues of a VOQ system have other keys, which fabricctl does not write; configure them by hand")
-		case c.Key.Scope == "QUEUE" && c.After != nil:
+		case (c.Key.Scope == "QUEUE" || c.Key.Scope == "BUFFER_PG") && c.After != nil:
 			r.overlap(c.Key)
 		}
+		r.buffer(c, port)
 	}
 	r.dangling(live, cs)
 	return r.list()
@@ -60,28 +65,79 @@ func sonicSharedRows(live Config) map[Key]string {
 	return shared
 }
 
-// sonicPermits asks the updater's list. It judges single fields, whatever the client sends.
-func sonicPermits(c Change, f Facts) (ok bool, why string) {
+// sonicFlapping are the tables for whose rows the updater takes a port down and up again.
+func sonicFlapping() []string { return []string{"QUEUE", "PORT_QOS_MAP", "BUFFER_PG"} }
+
+// sonicPermits asks the updater's list. It judges single fields, whatever the client sends, but for rows that come or go
+// whole.
+func sonicPermits(c Change, f Facts, whole map[Key]bool) (ok bool, why string) {
 	op := map[Op]string{Add: "add", Modify: "replace", Remove: "remove"}[c.Op]
-	return profiles.GCUPermits(f.Model, f.Version, c.Key.Scope, SonicField(c.Key), op)
+	field := SonicField(c.Key)
+	if whole[c.Key.Whole()] {
+		field = ""
+	}
+	return profiles.GCUPermits(f.Model, f.Version, c.Key.Scope, field, op)
+}
+
+// sonicWholeRows are the buffer profiles that are not there before the changes, or not after.
+func sonicWholeRows(live Config, cs []Change) map[Key]bool {
+	fields := map[Key]int{} // of a row, before and after
+	for _, s := range live.scope("BUFFER_PROFILE") {
+		fields[s.Key.Whole()]++
+	}
+	whole, left := map[Key]bool{}, maps.Clone(fields)
+	for _, c := range cs {
+		if c.Key.Scope != "BUFFER_PROFILE" {
+			continue
+		}
+		if o := c.Key.Whole(); c.Op == Remove {
+			left[o]--
+			whole[o] = left[o] == 0
+		} else if fields[o] == 0 {
+			whole[o] = true
+		}
+	}
+	return whole
+}
+
+// buffer refuses what a buffer profile of ours cannot stand on.
+func (r *sonicRisks) buffer(c Change, port string) {
+	if c.Key.Scope != "BUFFER_PROFILE" && c.Key.Scope != "BUFFER_PG" || c.After == nil {
+		return
+	}
+	const alone = "leave xoff, headroom and xon of the class to auto"
+	pool := Key{"BUFFER_POOL", sonicPool, "mode"}
+	mode, there := r.live.Find(pool)
+	switch {
+	case r.live.Get("DEVICE_METADATA", "localhost", "buffer_model") == "dynamic":
+		r.refuse(c.Key, port, "the switch computes its buffers itself (buffer_model is dynamic), where fabricctl writes no buffer profiles; "+alone)
+	case c.Key.Scope == "BUFFER_PROFILE" && !there:
+		r.refuse(c.Key, port, "the switch has no "+sonicPool+", so its buffers are configured by other means; "+alone)
+	case c.Key.Field == "static_th" && mode == "dynamic", c.Key.Field == "dynamic_th" && mode == "static":
+		r.refuse(c.Key, port, fmt.Sprintf("%s of the switch is %s, and takes no %s; say in the model's profile of the platform what it is", sonicPool, mode, c.Key.Field))
+	}
 }
 
 type sonicRisks struct {
+	live    Config
 	ports   map[string]bool
-	refused map[string]*Risk // by reason
-	ranges  map[string][][2]int
+	tables  map[string]bool                // for whose rows ports flap
+	refused map[string]*Risk               // by reason
+	ranges  map[string]map[string][][2]int // by table and port
 }
 
-// sonicRanges is the ranges of queues that each port has in one row.
-func sonicRanges(live Config) map[string][][2]int {
-	ranges := map[string][][2]int{}
-	from, _ := live.place(Key{Scope: "QUEUE"})
-	last := ""
-	for _, s := range live[from:] {
-		if s.Key.Scope != "QUEUE" {
-			break
+// sonicRanges is the ranges of queues or priority groups that each port has in one row, and keeps.
+func sonicRanges(live Config, table string, cs []Change) map[string][][2]int {
+	gone := map[string]bool{}
+	for _, c := range cs {
+		if c.Key.Scope == table && c.Op == Remove {
+			gone[c.Key.Object] = true
 		}
-		if s.Key.Object == last {
+	}
+	ranges := map[string][][2]int{}
+	last := ""
+	for _, s := range live.scope(table) {
+		if s.Key.Object == last || gone[s.Key.Object] {
 			continue
 		}
 		last = s.Key.Object
@@ -106,11 +162,15 @@ func (r *sonicRisks) refuse(k Key, port, why string) {
 
 // overlap refuses to put a single queue's row beside a range that covers it: which one wins is not defined.
 func (r *sonicRisks) overlap(k Key) {
-	port, q, _, ok := sonicQueueRow(k.Object)
-	for _, x := range r.ranges[port] {
-		if ok && x[0] <= q && q <= x[1] {
-			r.refuse(k, port, fmt.Sprintf("one row holds queues %d-%d of the port, among them one of the model; "+
-				"split it into a row for each queue by hand, then plan again", x[0], x[1]))
+	port, q, hi, ok := sonicQueueRow(k.Object)
+	things, thing := "queues", "queue"
+	if k.Scope == "BUFFER_PG" {
+		things, thing = "priority groups", "group"
+	}
+	for _, x := range r.ranges[k.Scope][port] {
+		if ok && q == hi && x[0] <= q && q <= x[1] {
+			r.refuse(k, port, fmt.Sprintf("one row holds %s %d-%d of the port, among them one of the model; "+
+				"split it into a row for each %s by hand, then plan again", things, x[0], x[1], thing))
 		}
 	}
 }
@@ -154,9 +214,13 @@ func (r *sonicRisks) list() []Risk {
 		out = append(out, *x)
 	}
 	if len(r.ports) > 0 {
+		rows := "QUEUE or PORT_QOS_MAP"
+		if r.tables["BUFFER_PG"] {
+			rows = "QUEUE, PORT_QOS_MAP or BUFFER_PG"
+		}
 		out = append(out, Risk{
 			Class: Flap, Ports: slices.SortedFunc(maps.Keys(r.ports), intent.CompareNames),
-			Why: "the generic config updater takes a port down and up again to change its QUEUE or PORT_QOS_MAP row",
+			Why: "the generic config updater takes a port down and up again to change its " + rows + " row",
 		})
 	}
 	slices.SortFunc(out, func(a, b Risk) int { return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(a.Why, b.Why)) })
