@@ -1,9 +1,6 @@
 package lint
 
-import (
-	"github.com/fabricctl/fabricctl/model/intent"
-	"github.com/fabricctl/fabricctl/profiles"
-)
+import "github.com/fabricctl/fabricctl/profiles"
 
 // nic finds the facts of a NIC model in the model's catalog; false when it is not given, not known, or there is no
 // model to ask.
@@ -12,12 +9,4 @@ func (p *Pass) nic(name string) (profiles.NIC, bool) {
 		return profiles.NIC{}, false
 	}
 	return p.Fabric.Catalog.NIC(name)
-}
-
-// asic is the same for the chip of a switch.
-func (p *Pass) asic(d *intent.Device) (profiles.ASIC, bool) {
-	if d.Profile.ASIC == "" || p.Fabric == nil || p.Fabric.Catalog == nil {
-		return profiles.ASIC{}, false
-	}
-	return p.Fabric.Catalog.ASIC(d.Profile.ASIC)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // Rule is one row of the table.
@@ -98,8 +99,8 @@ type Pass struct {
 	found diag.List
 }
 
-// Place is all ports of one device that are alike for a rule: same policy, override site, role, state, ownership, NIC and
-// load. Port is the first of them.
+// Place is all ports of one device that are alike for a rule: same policy, override site, role, state, ownership, NIC,
+// load, speed, cable and share of a physical port. Port is the first of them.
 type Place struct {
 	Device *intent.Device
 	Port   *intent.Port
@@ -150,6 +151,9 @@ func (p *Pass) addDevice(d *intent.Device, known map[string]bool, all []Place) [
 		linked bool
 		nic    string
 		loads  model.Carries
+		speed  units.BitRate
+		cable  units.Length
+		split  int
 	}
 	index := map[alike]int{}
 	for i := range d.Ports {
@@ -162,7 +166,7 @@ func (p *Pass) addDevice(d *intent.Device, known map[string]bool, all []Place) [
 			Active: d.State == intent.Active && port.State == intent.Active,
 		}
 		all = append(all, pl)
-		k := alike{port.Policy, port.Site, port.Role, port.State, port.Manage, pl.Linked, port.NIC, port.Carries}
+		k := alike{port.Policy, port.Site, port.Role, port.State, port.Manage, pl.Linked, port.NIC, port.Carries, port.Speed, port.Cable, port.Breakout}
 		if at, ok := index[k]; ok {
 			p.Places[at].Ports++
 			continue

@@ -35,8 +35,8 @@ func runPFCPrioCount(p *Pass) {
 			continue
 		}
 		most := mostLossless
-		if asic, ok := p.asic(pl.Device); ok && asic.MaxLossless > 0 {
-			most = min(most, asic.MaxLossless)
+		if n := pl.Device.Profile.Chip.MaxLossless; n > 0 {
+			most = min(most, n)
 		}
 		if l := pl.Policy.Lossless(); len(l) > most {
 			bad.add(manyLossless{losslessBits(pl.Policy), pl.Origin(perQueue("lossless.", l[most], "")).At(), pl.Device.Profile.ASIC, pl.Active}, pl)
@@ -63,9 +63,9 @@ func runPFCPrioCount(p *Pass) {
 // aboveLimit reports priorities that the switch's chip does not have, as an error; false when it has them, or nobody
 // knows.
 func (p *Pass) aboveLimit(c manyLossless, w *where) bool {
-	asic, ok := p.asic(w.first.Device)
+	asic := w.first.Device.Profile.Chip
 	n := bits.OnesCount8(c.prios)
-	if !ok || asic.MaxLossless == 0 || n <= asic.MaxLossless {
+	if asic.MaxLossless == 0 || n <= asic.MaxLossless {
 		return false
 	}
 	p.report(w, diag.Finding{
