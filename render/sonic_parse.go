@@ -22,13 +22,14 @@ func sonicParse(running []byte) (Config, diag.List) {
 		p.say(diag.Error, "", "the configuration is %d bytes long; at most %d are read", len(running), sonicMaxText)
 		return nil, p.findings
 	}
-	if !json.Valid(running) {
+	p.text = string(running)
+	p.settings = make(Config, 0, strings.Count(p.text, `":`))
+	end := p.database(p.space(0))
+	if p.broken || p.space(end) < len(p.text) {
+		p.findings = nil // they are about what was read of it
 		p.say(diag.Error, "", "the configuration is not JSON: %s", jsonFault(running))
 		return nil, p.findings
 	}
-	p.text = string(running)
-	p.settings = make(Config, 0, strings.Count(p.text, `":`))
-	p.members("", p.space(0), func(table string, k Key) bool { return k.Scope == table }, p.table)
 	if !p.sorted() {
 		p.settings.Sorted()
 	}
@@ -57,8 +58,7 @@ type sonicParser struct {
 	settings  Config
 	findings  diag.List
 	bracketed bool
-	seen      [3]names // of the objects that are open: the database, a table, a row
-	depth     int      // how many are
+	seen      [3]names // of the objects that are open, by depth: the database, a table, a row
 }
 
 func (p *sonicParser) sorted() bool {
@@ -69,66 +69,93 @@ func (p *sonicParser) say(s diag.Severity, at, format string, a ...any) {
 	p.findings.Add(diag.Finding{Rule: "parse", Severity: s, At: at, Msg: fmt.Sprintf(format, a...)})
 }
 
-// members calls each for the members of the object at i, with the name and the place of the value; each returns where
-// the value ends, and so does members. Anything but an object is a finding and has none. Of members of one name the last
-// one counts: part says which settings were read of the earlier one.
-func (p *sonicParser) members(at string, i int, part func(name string, k Key) bool, each func(name string, i int) int) int {
-	if p.text[i] != '{' {
-		p.say(diag.Error, at, "a JSON object is needed here; it is read as empty")
-		return p.skip(i)
+// noObject is a finding, and where the value at i ends that should be an object.
+func (p *sonicParser) noObject(at string, i int) int {
+	end := p.skip(i)
+	p.say(diag.Error, at, "a JSON object is needed here; it is read as empty")
+	return end
+}
+
+// forget drops the settings of a member whose name came again: the last one counts.
+func (p *sonicParser) forget(part func(Key) bool) {
+	p.settings = slices.DeleteFunc(p.settings, func(s Setting) bool { return part(s.Key) })
+}
+
+func (p *sonicParser) database(i int) int {
+	if p.at(i) != '{' {
+		return p.noObject("", i)
 	}
-	seen := &p.seen[p.depth]
-	seen.reset()
-	p.depth++
-	for i = p.space(i + 1); p.text[i] != '}'; {
-		name, end := p.quoted(i)
-		if seen.again(name) {
-			p.settings = slices.DeleteFunc(p.settings, func(s Setting) bool { return part(name, s.Key) })
+	p.seen[0].reset()
+	at, more := p.open(i, '}')
+	for more {
+		table, value := p.member(at)
+		if p.seen[0].again(table) {
+			p.forget(func(k Key) bool { return k.Scope == table })
 		}
-		i = p.space(each(name, p.space(p.space(end)+1))) // over the colon
-		if p.text[i] == ',' {
-			i = p.space(i + 1)
-		}
+		at, more = p.next(p.table(table, value), '}')
 	}
-	p.depth--
-	return i + 1
+	return at
 }
 
 func (p *sonicParser) table(table string, i int) int {
-	part := func(row string, k Key) bool { return k.Scope == table && k.Object == row }
-	return p.members(table, i, part, func(row string, i int) int { return p.row(table, row, i) })
+	if p.at(i) != '{' {
+		return p.noObject(table, i)
+	}
+	p.seen[1].reset()
+	at, more := p.open(i, '}')
+	for more {
+		row, value := p.member(at)
+		if p.seen[1].again(row) {
+			p.forget(func(k Key) bool { return k.Scope == table && k.Object == row })
+		}
+		before := len(p.settings)
+		end := p.row(table, row, value)
+		if len(p.settings) == before {
+			p.put(table, row, "", "")
+		}
+		at, more = p.next(end, '}')
+	}
+	return at
 }
 
 func (p *sonicParser) row(table, row string, i int) int {
-	at := table + "|" + row
-	before := len(p.settings)
-	put := func(field, value string) {
-		p.settings = append(p.settings, Setting{Key: Key{table, row, field}, Value: value})
+	if p.at(i) != '{' {
+		return p.noObject(table+"|"+row, i)
 	}
-	part := func(field string, k Key) bool { return k.Scope == table && k.Object == row && SonicField(k) == field }
-	end := p.members(at, i, part, func(field string, i int) int {
-		value, ok, end := p.scalar(i)
-		_, _, isItem := sonicItem(Key{table, row, field})
-		switch {
-		case field == "NULL" && value == "NULL": // how redis holds an empty row
-		case !ok:
-			p.say(diag.Error, at, "field %q holds neither a string nor a list of strings; it is left out", field)
-		case field == "" || isItem:
-			p.say(diag.Error, at, "no ConfigDB field can be named %q; it is left out", field)
-		case sonicIsList(table, field):
-			put(field, "")
-			for _, item := range listItems(value) {
-				put(field+"["+item+"]", "on")
-			}
-		default:
-			put(field, p.plain(table, field, value))
+	p.seen[2].reset()
+	at, more := p.open(i, '}')
+	for more {
+		field, value := p.member(at)
+		if p.seen[2].again(field) {
+			p.forget(func(k Key) bool { return k.Scope == table && k.Object == row && SonicField(k) == field })
 		}
-		return end
-	})
-	if len(p.settings) == before {
-		put("", "")
+		at, more = p.next(p.field(table, row, field, value), '}')
+	}
+	return at
+}
+
+func (p *sonicParser) field(table, row, field string, i int) int {
+	value, ok, end := p.scalar(i)
+	_, _, isItem := sonicItem(Key{table, row, field})
+	switch {
+	case field == "NULL" && value == "NULL": // how redis holds an empty row
+	case !ok:
+		p.say(diag.Error, table+"|"+row, "field %q holds neither a string nor a list of strings; it is left out", field)
+	case field == "" || isItem:
+		p.say(diag.Error, table+"|"+row, "no ConfigDB field can be named %q; it is left out", field)
+	case sonicIsList(table, field):
+		p.put(table, row, field, "")
+		for _, item := range listItems(value) {
+			p.put(table, row, field+"["+item+"]", "on")
+		}
+	default:
+		p.put(table, row, field, p.plain(table, field, value))
 	}
 	return end
+}
+
+func (p *sonicParser) put(table, row, field, value string) {
+	p.settings = append(p.settings, Setting{Key: Key{table, row, field}, Value: value})
 }
 
 // plain is a reference without the brackets of old images.
@@ -159,28 +186,33 @@ func listItems(s string) []string {
 // scalar is the value at i as redis holds it: a string, a number or truth as its text, a list joined by commas. end is
 // where it ends.
 func (p *sonicParser) scalar(i int) (value string, ok bool, end int) {
-	switch p.text[i] {
+	switch p.at(i) {
 	case '"':
 		value, end = p.quoted(i)
 		return value, true, end
 	case '{', 'n':
 		return "", false, p.skip(i)
 	case '[':
-		var items []string
-		ok = true
-		for i = p.space(i + 1); p.text[i] != ']'; {
-			item, fits, end := p.scalar(i)
-			ok = ok && fits && p.text[i] != '['
-			items = append(items, item)
-			if i = p.space(end); p.text[i] == ',' {
-				i = p.space(i + 1)
-			}
-		}
-		if !ok {
-			return "", false, i + 1
-		}
-		return strings.Join(items, ","), true, i + 1
+		return p.list(i)
 	}
-	end = p.skip(i)
-	return p.text[i:end], true, end
+	end = p.word(i)
+	return p.text[min(i, end):end], true, end
+}
+
+// list is the items of the array at i joined by commas.
+func (p *sonicParser) list(i int) (value string, ok bool, end int) {
+	var items []string
+	ok = true
+	end, more := p.open(i, ']')
+	for more {
+		nested := p.at(end) == '['
+		item, fits, behind := p.scalar(end)
+		ok = ok && fits && !nested
+		items = append(items, item)
+		end, more = p.next(behind, ']')
+	}
+	if !ok {
+		return "", false, end
+	}
+	return strings.Join(items, ","), true, end
 }

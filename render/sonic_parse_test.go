@@ -1,6 +1,9 @@
 package render
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -52,6 +55,15 @@ func TestSonicParse(t *testing.T) {
 		{"cut off", "{\"PORT\":\n {\"Ethernet0\"", nil, []string{"the configuration is not JSON: line 2: unexpected end"}},
 		{"two documents", `{} {}`, nil, []string{"the configuration is not JSON: line 1: invalid character"}},
 		{"an error page", `<html>`, nil, []string{"the configuration is not JSON: line 1: invalid character '<'"}},
+		{"a comma too many", `{"PORT": {"Ethernet0": {"mtu": "1",}}}`, nil, []string{"the configuration is not JSON: line 1: invalid character '}'"}},
+		{"no colon", `{"PORT" {}}`, nil, []string{"the configuration is not JSON: line 1: invalid character '{'"}},
+		{"no comma", `{"PORT": {} "QUEUE": {}}`, nil, []string{"the configuration is not JSON: line 1: invalid character '\"'"}},
+		{"a number with a zero", `{"PORT": {"Ethernet0": {"mtu": 09}}}`, nil, []string{"the configuration is not JSON: line 1: invalid character '9'"}},
+		{"half a word", `{"PORT": {"Ethernet0": {"up": tru}}}`, nil, []string{"the configuration is not JSON: line 1: invalid character '}'"}},
+		{"a line break in a string", "{\"PORT\": {\"a\nb\": {}}}", nil, []string{"the configuration is not JSON: line 2: invalid character '\\n' in string"}},
+		{"an escape that is none", `{"PORT": {"Ethernet0": {"alias": "\x41"}}}`, nil, []string{"the configuration is not JSON: line 1: invalid character 'x'"}},
+		{"as deep as may be", `{"a": {"b": {"c": ` + strings.Repeat("[", jsonDepth-3) + strings.Repeat("]", jsonDepth-3) + `}}}`, []string{`a|b = ""`}, []string{`field "c" holds neither`}},
+		{"deeper", `{"a": {"b": {"c": ` + strings.Repeat("[", jsonDepth-2) + strings.Repeat("]", jsonDepth-2) + `}}}`, nil, []string{"the configuration is not JSON"}},
 		{"a deep one", strings.Repeat(`{"a":`, 20_000), nil, []string{"the configuration is not JSON"}},
 		{"a long one", strings.Repeat(" ", sonicMaxText+1), nil, []string{"at most 67108864 are read"}},
 	} {
@@ -98,6 +110,46 @@ func TestSonicRows(t *testing.T) {
 	}
 }
 
+// asEncodingJSON compares what was read of a text with what encoding/json makes of it: whether it is JSON, and every plain
+// value.
+func asEncodingJSON(t *testing.T, text []byte, c Config, l diag.List) {
+	t.Helper()
+	refused := len(l) > 0 && strings.HasPrefix(l[0].Msg, "the configuration is not JSON")
+	if json.Valid(text) == refused {
+		t.Fatalf("valid to encoding/json: %v; findings %v", !refused, l)
+	}
+	var db map[string]map[string]map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if refused || d.Decode(&db) != nil { // of another shape: there are findings
+		return
+	}
+	n := 0
+	for table, rows := range db {
+		for row, fields := range rows {
+			for field, want := range fields {
+				k := Key{table, row, field}
+				_, _, isItem := sonicItem(k)
+				switch want.(type) {
+				case string, json.Number, bool:
+				default:
+					continue
+				}
+				if field == "" || isItem || field == "NULL" && want == "NULL" || sonicIsList(table, field) {
+					continue
+				}
+				n++
+				if got, ok := c.Find(k); !ok || got != fmt.Sprint(want) && !strings.HasPrefix(fmt.Sprint(want), "["+sonicTarget(table, field)+"|") {
+					t.Errorf("%s is %q, encoding/json reads %v", k, got, want)
+				}
+			}
+		}
+	}
+	if n > len(c) {
+		t.Errorf("%d settings, %d plain values", len(c), n)
+	}
+}
+
 // Nothing that a device can send makes us panic, lose what we read, or speak of Go.
 func FuzzSonicParse(f *testing.F) {
 	golden, err := os.ReadFile("testdata/sonic.json")
@@ -109,12 +161,15 @@ func FuzzSonicParse(f *testing.F) {
 		`{"QUEUE": {"Ethernet0|0-2": {"scheduler": "[SCHEDULER|[SCHEDULER|x]]"}, "Ethernet0|4-3": {}, "a|b|c|1": {}, "CPU|0": {}}}`,
 		`{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3-4,[9],]", "pfcwd_sw_enable": ["3", "4"], "dscp_to_tc_map": "m"}}, "DSCP_TO_TC_MAP": {"m": {"64": "9", "x": "1", "3": "16"}}}`,
 		`{"WRED_PROFILE": {"w": {"ecn": "ecn_green_blue", "wred_green_enable": "yes"}}, "PFC_WD": {"Ethernet0": {"detection_time": "-1"}, "GLOBAL": {}}}`,
+		`{"PORT": {"Ethernet0": {"mtu": -0.5E+07, "\u00e9\n\/\ud83d\ude00\ud83d": "\"\\", "t": true, "f": [false, "x", 1e5]}}} `, "{\"a\": {\"b\": {\"c\": \"\xff\"}}}",
+		`{"a": {"b": 01}}`, `{"a": {"b": {"c": "\u12g4"}}}`, `{"a": {"b": {"c": 1.}}}`, `{"a": {"b": {"c": [1,]}}}`, `{"a": {"b": {"c": nul}}}`, `{"a": {},}`, `{"a" {}}`, `{"a": {"b": {"c": "d" "e": "f"}}}`,
 		`{"PORT": {"Ethernet0": {"mtu": 1e400, "a": null, "b": [{}], "NULL": "NULL"}, "": {"": ""}}, "": {}}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, l := sonicParse(b)
+		asEncodingJSON(t, b, c, l)
 		again, more := sonicParse(sonicText(c))
 		if !c.Equal(again) {
 			t.Errorf("Parse(Text(c)) (-c +again):\n%s", cmp.Diff(c.lines(), again.lines()))
