@@ -170,7 +170,7 @@ func viewGraph(_ *testing.T, s *sight) string {
 	g := picture.Of(s.net)
 	printGraph(&b, g)
 	printLinks(&b, g, true)
-	return b.String() + g.Dot(true)
+	return b.String() + picture.Dot(s.net, picture.Sheet{})
 }
 
 // viewDial is how each device is reached, and what it must call itself.

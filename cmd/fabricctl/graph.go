@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/picture"
 	"github.com/fabricctl/fabricctl/model/units"
 )
@@ -18,49 +22,103 @@ type graphJSON struct {
 	picture.Graph
 }
 
+// graphFlags are what graph is asked for.
+type graphFlags struct {
+	links, noHosts bool
+	out            string
+}
+
 func (a *app) newGraph() *cobra.Command {
-	var links, noHosts bool
+	var o graphFlags
 	c := &cobra.Command{
 		Use:   "graph",
-		Short: "Show the topology: tiers, links, oversubscription, redundancy groups",
+		Short: "Show the topology in words, or draw it: tiers, links, redundancy groups, findings",
 		Long: `Show what the model's topology comes to: the devices of each tier, the links by kind, what each switch and each rail has
 below and above (down to up), border ports, and the redundancy groups, whose members stand in for each other.
--o json has every link; -o dot is for Graphviz. No device is contacted.`,
-		Example: "  fabricctl graph -f fabric.yaml\n  fabricctl graph -f fabric.yaml --links\n  fabricctl graph -f fabric.yaml -o dot --no-hosts | dot -Tsvg > fabric.svg",
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			json, err := a.wants("text", "json", "dot")
-			if err != nil {
-				return err
-			}
-			if a.output != "text" && links {
-				return usage("--links is for text; -o %s has what it can show", a.output)
-			}
-			if a.output == "json" && noHosts {
-				return usage("--no-hosts is for text and dot; -o json is whole")
-			}
-			m, err := a.mustLoad()
-			if err != nil {
-				return err
-			}
-			g := picture.Of(m.net)
-			switch {
-			case json:
-				return a.printJSON(graphJSON{"fabricctl/graph/v1", g})
-			case a.output == "dot":
-				fmt.Fprint(a.sys.out, g.Dot(!noHosts))
-				return nil
-			}
-			printGraph(a.sys.out, g)
-			if links {
-				printLinks(a.sys.out, g, !noHosts)
-			}
-			return nil
-		},
+-o json has every link; -o dot is for Graphviz. No device is contacted.
+
+--out draws it into a file: FILE.svg for a browser, a wiki or paper, FILE.dot for Graphviz. Every tier is a row, and beside it
+stands what its links are: how many, speed, cable, lossless classes. What is planned or in maintenance is dashed; findings that
+nobody acknowledged are red, with their rule. In the SVG devices that are alike share a box where there are many, and the
+pointer on a box or a link tells the rest. A model with errors is drawn too, as far as its topology is known, with exit 1.`,
+		Example: "  fabricctl graph -f fabric.yaml\n  fabricctl graph -f fabric.yaml --links\n  fabricctl graph -f fabric.yaml --out fabric.svg\n" +
+			"  fabricctl graph -f fabric.yaml -o dot --no-hosts | dot -Tpdf > fabric.pdf",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.runGraph(o) },
 	}
-	c.Flags().BoolVar(&links, "links", false, "list every link")
-	c.Flags().BoolVar(&noHosts, "no-hosts", false, "leave hosts and their links out of --links and -o dot")
+	c.Flags().BoolVar(&o.links, "links", false, "list every link")
+	c.Flags().BoolVar(&o.noHosts, "no-hosts", false, "leave hosts and their links out of --links, -o dot and --out")
+	c.Flags().StringVar(&o.out, "out", "", "draw the topology into this file, whose name ends in .svg or .dot")
 	return c
+}
+
+func (a *app) runGraph(o graphFlags) error {
+	json, err := a.wants("text", "json", "dot")
+	switch {
+	case err != nil:
+		return err
+	case a.output != "text" && o.links:
+		return usage("--links is for text; -o %s has what it can show", a.output)
+	case a.output == "json" && o.noHosts:
+		return usage("--no-hosts is for text, dot and --out; -o json is whole")
+	case o.out != "" && (a.output != "text" || o.links):
+		return usage("--out writes a picture and nothing else: leave out -o and --links")
+	}
+	if o.out != "" {
+		return a.drawGraph(o)
+	}
+	m, err := a.mustLoad()
+	if err != nil {
+		return err
+	}
+	if a.output == "dot" {
+		fmt.Fprint(a.sys.out, picture.Dot(m.net, picture.Sheet{NoHosts: o.noHosts}))
+		return nil
+	}
+	g := picture.Of(m.net)
+	if json {
+		return a.printJSON(graphJSON{"fabricctl/graph/v1", g})
+	}
+	printGraph(a.sys.out, g)
+	if o.links {
+		printLinks(a.sys.out, g, !o.noHosts)
+	}
+	return nil
+}
+
+// drawGraph writes the picture of a model, with its findings, into a file.
+func (a *app) drawGraph(o graphFlags) error {
+	draw, err := drawer(o.out)
+	if err != nil {
+		return err
+	}
+	m, err := a.load(a.fabric)
+	if err != nil {
+		return err
+	}
+	a.printLoaded(m)
+	if m.net == nil {
+		return m.refused()
+	}
+	if err := os.WriteFile(o.out, draw(m.net, picture.Sheet{Digest: m.fabric.Digest(), Findings: m.findings, NoHosts: o.noHosts}), 0o644); err != nil {
+		return fail(exitError, "", "the picture was not written: %w", err)
+	}
+	fmt.Fprintf(a.sys.err, "drew %s: %s\n", m.net.Fabric, o.out)
+	if m.findings.HasErrors() {
+		return fail(exitError, "", "the model has %s, red in %s", count(m.findings.Count(diag.Error), "error"), o.out)
+	}
+	return nil
+}
+
+// drawer is how a picture is drawn, by the ending of its file's name.
+func drawer(out string) (func(*intent.Net, picture.Sheet) []byte, error) {
+	switch strings.ToLower(filepath.Ext(out)) {
+	case ".svg":
+		return picture.SVG, nil
+	case ".dot", ".gv":
+		return func(n *intent.Net, s picture.Sheet) []byte { return []byte(picture.Dot(n, s)) }, nil
+	}
+	return nil, usage("--out %s: want a name that ends in .svg or .dot", out)
 }
 
 func printGraph(w io.Writer, g picture.Graph) {

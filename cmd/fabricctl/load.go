@@ -141,14 +141,24 @@ func (a *app) mustLoad(settled ...string) (loaded, error) {
 	if err != nil {
 		return m, err
 	}
+	a.printLoaded(m, settled...)
+	return m, m.refused()
+}
+
+// printLoaded writes to stderr what somebody has to know before a verb goes on.
+func (a *app) printLoaded(m loaded, settled ...string) {
 	shown := slices.DeleteFunc(slices.Clone(m.findings), func(f diag.Finding) bool {
 		return f.Severity == diag.Info || f.Ack != "" && !m.findings.HasErrors() || f.Severity == diag.Warning && slices.Contains(settled, f.Rule)
 	})
 	printFindings(a.sys.err, shown)
+}
+
+// refused is an error when the model has errors.
+func (m loaded) refused() error {
 	if m.findings.HasErrors() {
-		return m, fail(exitError, "", "the model has %s; nothing was done", count(m.findings.Count(diag.Error), "error"))
+		return fail(exitError, "", "the model has %s; nothing was done", count(m.findings.Count(diag.Error), "error"))
 	}
-	return m, nil
+	return nil
 }
 
 type findingsJSON struct {

@@ -94,7 +94,7 @@ func (d *drawing) cycle() []*elem {
 				return u*u*float64(a.x) + 2*u*t*float64(c.x) + t*t*float64(b.x), u*u*float64(a.y) + 2*u*t*float64(c.y) + t*t*float64(b.y)
 			}
 		} else {
-			o := aside2(a, b, aside)
+			o := sidestep(a, b, aside)
 			a, b = a.plus(o), b.plus(o)
 			g.add(line("cycle", a, b))
 			at = func(t float64) (x, y float64) {

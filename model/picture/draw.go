@@ -18,6 +18,7 @@ const (
 	rowGap      = 96 // between rows, at least
 	textHigh    = 15 // one line of small text
 	nameHigh    = 18
+	leastWide   = 760
 )
 
 // drawing is an SVG in the making.
@@ -54,8 +55,10 @@ func SVG(n *intent.Net, s Sheet) []byte {
 	d.findHops()
 	root := el("svg", str("xmlns", "http://www.w3.org/2000/svg"), str("role", "img"), str("aria-labelledby", "title desc"))
 	body := inside("sheet")
-	body.add(d.frames()...)
+	areas, names := d.frames()
+	body.add(areas...)
 	body.add(d.links()...)
+	body.add(names...)
 	body.add(d.bonds()...)
 	body.add(d.boxElems()...)
 	body.add(d.cycle()...)
@@ -144,8 +147,8 @@ func (d *drawing) placeRows() {
 			}
 		}
 		gap := d.notesHigh(t.notes)
-		if i > 0 {
-			gap = max(gap, rowGap)
+		if i > 0 || slices.ContainsFunc(t.notes, func(k int) bool { return d.kinds[k].low == d.kinds[k].high }) {
+			gap = max(gap, rowGap) // links within the row may go above it
 		}
 		y += gap
 		if i > 0 || d.hasPods() {
@@ -161,7 +164,7 @@ func (d *drawing) placeRows() {
 		d.rows = append(d.rows, t)
 	}
 	d.body = y + edgeOfSheet
-	d.width = max(left+width+blockGap/2+edgeOfSheet, 880)
+	d.width = max(left+width+blockGap/2+edgeOfSheet, leastWide)
 }
 
 func (d *drawing) hasPods() bool {

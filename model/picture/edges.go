@@ -108,7 +108,7 @@ func (d *drawing) attach() {
 	}
 	for i := range d.edges {
 		if e := &d.edges[i]; d.boxes[e.low].tier == d.boxes[e.high].tier && e.from.y == e.to.y && e.via == (point{}) && e.from.y == d.spots[e.low].y {
-			e.via = point{(e.from.x + e.to.x) / 2, e.from.y - min(150, 50+max(e.from.x-e.to.x, e.to.x-e.from.x)/6)}
+			e.via = point{(e.from.x + e.to.x) / 2, e.from.y - min(170, 44+max(e.from.x-e.to.x, e.to.x-e.from.x)/4)}
 		}
 	}
 }
@@ -160,10 +160,7 @@ func (d *drawing) links() []*elem {
 		}
 		g := inside("edge" + d.dim(true))
 		g.add(tip(d.edgeTip(e)))
-		n := min(d.kinds[e.kind].parallel, 4)
-		for k := range n {
-			g.add(e.stroke(style, (2*k-n+1)*2))
-		}
+		g.add(e.strokes(style, d.kinds[e.kind].parallel)...)
 		if e.red {
 			red = append(red, g)
 		} else {
@@ -173,20 +170,30 @@ func (d *drawing) links() []*elem {
 	return append(out, red...)
 }
 
+// strokes draws e as so many parallel links, up to four.
+func (e *edge) strokes(style string, n int) []*elem {
+	n = min(n, 4)
+	out := make([]*elem, n)
+	for k := range out {
+		out[k] = e.stroke(style, (2*k-n+1)*2)
+	}
+	return out
+}
+
 // stroke draws e, so many pixels to the right of its way.
 func (e *edge) stroke(style string, aside int) *elem {
 	if e.via != (point{}) {
 		up := point{0, -aside}
 		return curve(style, e.from.plus(up), e.via.plus(up), e.to.plus(up))
 	}
-	o := aside2(e.from, e.to, aside)
+	o := sidestep(e.from, e.to, aside)
 	return line(style, e.from.plus(o), e.to.plus(o))
 }
 
 func (p point) plus(q point) point { return point{p.x + q.x, p.y + q.y} }
 
-// aside2 is the offset of a line from a to b that is moved n pixels to its right.
-func aside2(a, b point, n int) point {
+// sidestep is the offset of a line from a to b that is moved n pixels to its right.
+func sidestep(a, b point, n int) point {
 	dx, dy := float64(b.x-a.x), float64(b.y-a.y)
 	l := math.Hypot(dx, dy)
 	if l == 0 {

@@ -36,7 +36,9 @@ func (d *drawing) facesOf() {
 		if platforms[b.tier] == nil {
 			platforms[b.tier] = map[string]bool{}
 		}
-		platforms[b.tier][d.faces[i].platform] = true
+		if p := d.faces[i].platform; p != "" {
+			platforms[b.tier][p] = true
+		}
 	}
 	for i, b := range d.boxes {
 		f := &d.faces[i]
@@ -50,7 +52,7 @@ func (d *drawing) facesOf() {
 // faceOf is what a box shows, but for the platform that a row has in common.
 func (d *drawing) faceOf(b box) face {
 	first := &d.net.Devices[b.devices[0]]
-	names, roles := make([]string, len(b.devices)), map[string]int{}
+	names, roles, tier := make([]string, len(b.devices)), map[string]int{}, map[string]int{}
 	var order []string
 	f := face{name: first.Name, platform: first.Platform, deep: len(b.devices) > 1}
 	var at []int
@@ -60,6 +62,7 @@ func (d *drawing) faceOf(b box) face {
 		names[k] = dev.Name
 		if roles[dev.Role]++; roles[dev.Role] == 1 {
 			order = append(order, dev.Role)
+			tier[dev.Role] = dev.Tier
 		}
 		if dev.Platform != f.platform {
 			f.platform = ""
@@ -75,6 +78,7 @@ func (d *drawing) faceOf(b box) face {
 	f.rules = tallies(d.sheet.Findings, at)
 	switch {
 	case b.pods != nil:
+		slices.SortStableFunc(order, func(x, y string) int { return tier[y] - tier[x] })
 		f.name, f.platform = span(b.pods), ""
 		f.lines = append(f.lines, "like "+b.like)
 		if len(b.pods) > 1 {
@@ -108,6 +112,9 @@ func (d *drawing) facts(b box, first *intent.Device) []string {
 	var lines []string
 	if first.Host {
 		lines = append(lines, d.nics(b.devices[0]))
+		if n, role := d.onEach(b); n > 0 {
+			lines = append(lines, itoa(n)+" on each "+role)
+		}
 	}
 	var rails []int
 	for _, r := range d.graph.Rails {
@@ -129,6 +136,38 @@ func (d *drawing) facts(b box, first *intent.Device) []string {
 		lines = append(lines, "→ outside "+times(out, speed))
 	}
 	return lines
+}
+
+// onEach is how many of a box's hosts each switch has that they hang on, when those share a box and there are as many on
+// each; 0 otherwise.
+func (d *drawing) onEach(b box) (n int, role string) {
+	on := -1
+	for _, w := range d.near[b.devices[0]] {
+		at := d.box[d.other(w, b.devices[0])]
+		if at < 0 || on >= 0 && at != on {
+			return 0, ""
+		}
+		on = at
+	}
+	if on < 0 {
+		return 0, ""
+	}
+	count := map[int]int{}
+	for _, i := range b.devices {
+		for _, w := range d.near[i] {
+			count[d.other(w, i)]++
+		}
+	}
+	switches := d.boxes[on].devices
+	for _, i := range switches {
+		if count[i] != count[switches[0]] {
+			return 0, ""
+		}
+	}
+	if len(switches) < 2 || len(d.near[b.devices[0]]) > 1 {
+		return 0, ""
+	}
+	return count[switches[0]], d.net.Devices[switches[0]].Role
 }
 
 // nics is what a host is linked with: "400Gbps", "2 × 200Gbps".
@@ -233,7 +272,7 @@ func (d *drawing) boxElem(i int) *elem {
 	left := s.x - s.w/2
 	if f.deep {
 		for k := 2; k > 0; k-- {
-			g.add(rect(style, left+4*k, s.y-4*k, s.w, s.h, 6))
+			g.add(rect(style, left+4*k, s.y+4*k, s.w, s.h, 6))
 		}
 	}
 	g.add(rect(style, left, s.y, s.w, s.h, 6))

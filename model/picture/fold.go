@@ -241,9 +241,9 @@ type group struct {
 	pod, plane string
 }
 
-// foldAlike leaves the first of switches that are alike, in rows that are too wide, and makes the others one box.
+// foldAlike leaves the first few of switches that are alike, in rows that are too wide, and makes the others one box.
 func (p *plan) foldAlike() bool {
-	return p.foldRows(wide, 1, func(b box) (group, bool) {
+	return p.foldRows(wide, 3, func(b box) (group, bool) {
 		d := &p.net.Devices[b.devices[0]]
 		return group{b.tier, 1 + p.alike[b.devices[0]], d.Role, b.pod, b.plane}, len(b.devices) == 1 && !d.Host
 	})
@@ -265,8 +265,8 @@ func (p *plan) foldHosts() bool {
 	})
 }
 
-// foldRows makes one box of the boxes of a group, except for the first keep, in rows of more than limit boxes. groupOf
-// says which group a box is in, and whether it may be folded.
+// foldRows makes one box of the boxes of a group, except for the first keep or what there is room for, in rows of more
+// than limit boxes. groupOf says which group a box is in, and whether it may be folded.
 func (p *plan) foldRows(limit, keep int, groupOf func(box) (group, bool)) bool {
 	count, members := map[int]int{}, map[group][]int{}
 	for _, b := range p.boxes {
@@ -283,8 +283,13 @@ func (p *plan) foldRows(limit, keep int, groupOf func(box) (group, bool)) bool {
 		}
 		members[g] = append(members[g], i)
 	}
+	kinds := map[int]int{}
+	for _, g := range order {
+		kinds[g.tier]++
+	}
 	folded := false
 	for _, g := range order {
+		keep := max(1, min(keep, limit/kinds[g.tier]-1))
 		if len(members[g]) <= keep+1 {
 			continue
 		}

@@ -126,12 +126,12 @@ func (p *plan) sorted(tiers map[int][]int) []row {
 	return rows
 }
 
-// boxNeighbours are the boxes that each box is linked to, once for each wire.
+// boxNeighbours are the boxes that each box is linked to.
 func (p *plan) boxNeighbours() [][]int {
 	near := make([][]int, len(p.boxes))
 	for _, w := range p.wires {
 		a, b := p.box[w.low], p.box[w.high]
-		if a >= 0 && b >= 0 && a != b {
+		if a >= 0 && b >= 0 && a != b && !slices.Contains(near[a], b) {
 			near[a] = append(near[a], b)
 			near[b] = append(near[b], a)
 		}

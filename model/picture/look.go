@@ -15,6 +15,7 @@ text{fill:#1f2328;font-size:11px}
 .noted{font-weight:bold}
 .framename{font-weight:bold}
 .planename{fill:#57606a}
+.framename,.planename{paint-order:stroke;stroke:#ffffff;stroke-width:4;stroke-linejoin:round}
 .found{fill:#b3121d}
 .switch{fill:#f3f6fa;stroke:#3d4a5c;stroke-width:1.2}
 .host{fill:#fbfaf3;stroke:#6b6445;stroke-width:1}
@@ -50,6 +51,7 @@ text{fill:#1f2328;font-size:11px}
 .bg{fill:#0d1117}
 text{fill:#e6edf3}
 .planename{fill:#9da7b3}
+.framename,.planename{stroke:#0d1117}
 .found{fill:#ff8182}
 .switch{fill:#161d27;stroke:#9fb0c6}
 .host{fill:#1c1b14;stroke:#b3a97f}

@@ -99,13 +99,8 @@ func (d *drawing) notes() []*elem {
 				style := "small"
 				if j == 0 {
 					style = "noted"
-				}
-				if j == 0 {
 					e := edge{from: point{edgeOfSheet, y - 4}, to: point{edgeOfSheet + 22, y - 4}}
-					n := min(d.kinds[k].parallel, 4)
-					for m := range n {
-						g.add(e.stroke(d.kindClass(k), (2*m-n+1)*2))
-					}
+					g.add(inside("edge" + d.dim(true)).add(e.strokes(d.kindClass(k), d.kinds[k].parallel)...))
 				}
 				g.add(write(style, edgeOfSheet+30, y, l))
 			}
@@ -146,57 +141,59 @@ func (d *drawing) rowNote(r tierRow) *elem {
 	return g
 }
 
-// frames are what stands behind boxes: pods, and planes within a row.
-func (d *drawing) frames() []*elem {
-	type area struct{ left, top, right, bottom int }
-	grow := func(a *area, s spot, first bool) {
-		l, r := s.x-s.w/2, s.x+s.w/2
-		if first || l < a.left {
-			a.left = l
-		}
-		if first || s.y < a.top {
-			a.top = s.y
-		}
-		a.right, a.bottom = max(a.right, r), max(a.bottom, s.y+s.h)
-	}
-	pods := map[string]*area{}
-	var names []string
-	for i, b := range d.boxes {
-		if b.pod == "" || b.pods != nil {
+// area is a part of the picture.
+type area struct{ left, top, right, bottom int }
+
+// around is the area that boxes take.
+func (d *drawing) around(boxes []int) area {
+	var a area
+	for k, j := range boxes {
+		s := d.spots[j]
+		b := area{s.x - s.w/2, s.y, s.x + s.w/2, s.y + s.h}
+		if k == 0 {
+			a = b
 			continue
 		}
-		a := pods[b.pod]
-		if a == nil {
-			a = &area{}
-			pods[b.pod] = a
-			names = append(names, b.pod)
-			grow(a, d.spots[i], true)
-		}
-		grow(a, d.spots[i], false)
+		a = area{min(a.left, b.left), min(a.top, b.top), max(a.right, b.right), max(a.bottom, b.bottom)}
 	}
-	sortNames(names)
-	var out []*elem
-	for _, n := range names {
-		a := pods[n]
-		out = append(out, inside("frame"+d.dim(true)).add(
-			rect("pod", a.left-14, a.top-38, a.right-a.left+28, a.bottom-a.top+52, 10), write("framename", a.left-6, a.top-22, n)))
+	return a
+}
+
+// frames are what stands behind boxes: pods, and planes within a row. names stand before the links.
+func (d *drawing) frames() (areas, names []*elem) {
+	pods := map[string][]int{}
+	var order []string
+	for i, b := range d.boxes {
+		if b.pod != "" && b.pods == nil {
+			if pods[b.pod] == nil {
+				order = append(order, b.pod)
+			}
+			pods[b.pod] = append(pods[b.pod], i)
+		}
+	}
+	sortNames(order)
+	style := "frame" + d.dim(true)
+	for _, pod := range order {
+		a := d.around(pods[pod])
+		areas = append(areas, inside(style).add(rect("pod", a.left-14, a.top-40, a.right-a.left+28, a.bottom-a.top+56, 10)))
+		names = append(names, inside(style).add(write("framename", a.left-6, a.top-25, pod)))
 	}
 	for _, r := range d.rows {
 		for i := 0; i < len(r.boxes); {
 			b := d.boxes[r.boxes[i]]
 			j := i
-			a := area{}
-			for ; j < len(r.boxes) && d.boxes[r.boxes[j]].plane == b.plane && d.boxes[r.boxes[j]].pod == b.pod; j++ {
-				grow(&a, d.spots[r.boxes[j]], j == i)
+			for j < len(r.boxes) && d.boxes[r.boxes[j]].plane == b.plane && d.boxes[r.boxes[j]].pod == b.pod {
+				j++
 			}
 			if b.plane != "" {
-				out = append(out, inside("frame"+d.dim(true)).add(
-					rect("plane", a.left-7, a.top-19, a.right-a.left+14, a.bottom-a.top+26, 8), write("planename", a.left, a.top-7, b.plane)))
+				a := d.around(r.boxes[i:j])
+				areas = append(areas, inside(style).add(rect("plane", a.left-7, a.top-20, a.right-a.left+14, a.bottom-a.top+30, 8)))
+				names = append(names, inside(style).add(write("planename", a.left, a.top-8, b.plane)))
 			}
 			i = j
 		}
 	}
-	return out
+	return areas, names
 }
 
 // panels are what stands below the drawing: the cycle, the findings, and the legend. The result is the picture's height.
@@ -280,16 +277,13 @@ func (d *drawing) legend(y int) ([]*elem, int) {
 	stroke := func(style string, n int) func(x, y int) []*elem {
 		return func(x, y int) []*elem {
 			e := edge{from: point{x, y}, to: point{x + 30, y}}
-			var ls []*elem
-			for k := range n {
-				ls = append(ls, e.stroke(style, (2*k-n+1)*2))
-			}
-			return ls
+			return e.strokes(style, n)
 		}
 	}
 	entry(true, "switch", sample("switch"))
+	entry(slices.ContainsFunc(d.graph.Tiers, func(t Tier) bool { return t.Tier == 0 }), "host", sample("host"))
 	entry(has(func(f face) bool { return f.deep }), "several devices alike", func(x, y int) []*elem {
-		return []*elem{rect("switch", x+4, y-11, 26, 16, 4), rect("switch", x, y-7, 26, 16, 4)}
+		return []*elem{rect("switch", x+4, y-6, 26, 16, 4), rect("switch", x, y-10, 26, 16, 4)}
 	})
 	entry(has(func(f face) bool { return f.dashed }), "planned, or in maintenance", sample("switch dashed"))
 	entry(kind(func(s strand) bool { return s.parallel > 1 }), "parallel links", stroke("link k0", 2))

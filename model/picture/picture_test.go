@@ -9,6 +9,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/examples"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/model/witness"
@@ -75,22 +76,32 @@ func TestOf(t *testing.T) {
 // TestDot: links between the same two devices are one line, hosts can be left out, and names are quoted.
 func TestDot(t *testing.T) {
 	const want = `graph "a \"b\" \\c" {
-  rankdir=TB; node [shape=box]; edge [fontsize=10];
+  rankdir=TB; label="Fabric a \"b\" \\c, model 0123456789ab"; labelloc=t; node [shape=box]; edge [fontsize=10];
   { rank=same;
     "spine" [label="spine\n"];
   }
   { rank=same;
-    "leaf1" [label="leaf1\n"];
+    "leaf1" [label="leaf1\n\necn-order ×2", color=red, fontcolor=red, penwidth=3];
     "leaf2" [label="leaf2\n"];
   }
-  "leaf2" -- "leaf1" [label="400Gbps", constraint=false, style=dashed];
-  "spine" -- "leaf1" [label="2 x 100Gbps"];
-  "spine" -- "leaf2" [label="400Gbps"];
+  "leaf2" -- "leaf1" [label="400Gbps", constraint=false, style=dotted];
+  "spine" -- "leaf1" [label="2 x 100Gbps", style=dotted];
+  "spine" -- "leaf2" [label="400Gbps\nlossless 3 training"];
   "outside 1" [label="outside", shape=plaintext];
   "outside 1" -- "leaf2" [label="out"];
 }
 `
-	if d := cmp.Diff(want, Of(wired()).Dot(false)); d != "" {
+	n := wired()
+	n.Devices[4].Policies = []intent.Policy{{}, {Known: intent.AreaSet(intent.AreaPFC)}}
+	n.Devices[4].Policies[1].Queues[3].Lossless, n.Devices[4].Classes[3], n.Devices[4].Ports[3].Policy = true, "training", 1
+	found := diag.List{
+		{Rule: "ecn-order", Severity: diag.Error, Devices: []string{"leaf1"}},
+		{Rule: "ecn-order", Severity: diag.Warning, Devices: []string{"leaf1"}},
+		{Rule: "mtu-path", Severity: diag.Warning, Devices: []string{"leaf2"}, Ack: "known"},
+		{Rule: "watchdog-on", Severity: diag.Info, Devices: []string{"leaf2"}},
+	}
+	got := Dot(n, Sheet{NoHosts: true, Digest: "0123456789abcdef", Findings: found})
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -98,11 +109,13 @@ func TestDot(t *testing.T) {
 // TestGraphviz lets Graphviz read what we write for it.
 func TestGraphviz(t *testing.T) {
 	dot := witness.Tool(t, "dot")
-	drawings := map[string]string{"hostile names": Of(wired()).Dot(true)}
+	hostile := wired()
+	hostile.Devices[3].Platform = "\x00\x1b[2J\\\"];\n\u202e"
+	drawings := map[string]string{"hostile names": Dot(hostile, Sheet{Caption: `"];\`}), "cycle": Dot(wired(), Sheet{Cycle: []Hop{{"leaf1", "u1", 3, "x"}, {"spine", "d1", 3, ""}}})}
 	for _, e := range examples.Models() {
 		f, _ := model.Load(examples.FS, e.Layers...)
 		n, _ := intent.Resolve(f)
-		drawings[e.Name] = Of(n).Dot(true)
+		drawings[e.Name] = Dot(n, Sheet{})
 	}
 	for name, text := range drawings {
 		c := exec.Command(dot, "-Tcanon")

@@ -84,20 +84,18 @@ func tallies(l diag.List, at []int) []tally {
 	return ts
 }
 
-// span names many devices in few words: "host1 – host8", or "host1, host5 … host9" when numbers are missing between.
+// span names one device or more in few words: "host1 – host8", or "host1 … host9" when not all between are meant.
 func span(names []string) string {
-	switch n := len(names); {
-	case n == 0:
-		return ""
-	case n == 1:
-		return names[0]
-	case n == 2:
-		return names[0] + ", " + names[1]
-	case contiguous(names):
-		return names[0] + " – " + names[n-1]
-	default:
-		return names[0] + " … " + names[n-1]
+	last := names[len(names)-1]
+	if len(names) > 2 && contiguous(names) {
+		return names[0] + " – " + last
 	}
+	if len(names) <= 4 {
+		if all := strings.Join(names, ", "); columns(all) <= 28 || len(names) < 3 {
+			return all
+		}
+	}
+	return names[0] + " … " + last
 }
 
 // contiguous reports whether names count up by one.

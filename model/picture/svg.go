@@ -113,31 +113,32 @@ func (e *elem) encode(b *bytes.Buffer) {
 	}
 }
 
-// escape writes text as XML may hold it. What XML forbids, and what hides or turns text, stands there as an escape of
-// ours: names and findings may come from devices.
+// escape writes text as XML may hold it.
 func escape(b *bytes.Buffer, s string) {
+	r := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+	_, _ = r.WriteString(b, seen(s)) // a Buffer takes everything
+}
+
+// seen is s with escapes of ours for what hides or turns text, and for what a document may not hold: names and findings
+// may come from devices. Line ends stay.
+func seen(s string) string {
+	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(b, `\x%02x`, s[i])
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '"':
-			b.WriteString("&quot;")
-		case r == '\n':
-			b.WriteByte('\n')
-		case unseen(r):
-			fmt.Fprintf(b, `\u%04x`, r)
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r != '\n' && unseen(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteString(s[i : i+n])
 		}
 		i += n
 	}
+	return b.String()
 }
 
 // unseen reports whether r steers instead of showing: control and format characters, separators of lines, and code

@@ -4,16 +4,26 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"flag"
+	"image/png"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fabricctl/fabricctl/examples"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/witness"
 )
+
+var update = flag.Bool("update", false, "write the golden files of testdata")
 
 // resolved is an example's Net.
 func resolved(t *testing.T, name string) *intent.Net {
@@ -29,8 +39,15 @@ func resolved(t *testing.T, name string) *intent.Net {
 	return nil
 }
 
+// fatal is what a test and a property have in common.
+type fatal interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // parse is the texts of an SVG document by their classes, which must be well-formed and hold no script and no reference.
-func parse(t *testing.T, svg []byte) map[string][]string {
+func parse(t fatal, svg []byte) map[string][]string {
 	t.Helper()
 	texts := map[string][]string{}
 	var open []string
@@ -107,5 +124,70 @@ func TestSVGCycle(t *testing.T) {
 	}
 	if got := strings.Count(string(svg), `class="box"`); got != 4 {
 		t.Errorf("%d boxes stand out, want the 4 of the cycle", got)
+	}
+}
+
+// TestSVGGolden: two pictures to look at, byte for byte.
+func TestSVGGolden(t *testing.T) {
+	findings := diag.List{
+		{Rule: "ecn-order", Severity: diag.Error, Msg: "kmin 400KB of class storage is above its kmax 350KB on leaf1", Devices: []string{"leaf1"}},
+		{Rule: "mtu-path", Severity: diag.Warning, Msg: "mtu 9000B of spine2 is below mtu 9216B of leaf3", Devices: []string{"leaf3", "spine2"}},
+		{Rule: "chain-consistent", Severity: diag.Warning, Msg: "host7 and leaf4 do not agree about dscp 26", Devices: []string{"host7"}},
+		{Rule: "chain-consistent", Severity: diag.Warning, Msg: "host7 and leaf4 do not agree about dscp 48", Devices: []string{"host7"}},
+		{Rule: "oversubscription", Severity: diag.Warning, Msg: "known", Devices: []string{"leaf2"}, Ack: "known"},
+	}
+	for name, svg := range map[string][]byte{
+		"findings.svg": SVG(resolved(t, "storage-and-training"), Sheet{Findings: findings}),
+		"cycle.svg": SVG(resolved(t, "small"), Sheet{Caption: "a packet that bounces off leaf3", Cycle: []Hop{
+			{"leaf1", "uplink-1", 3, "training"}, {"spine1", "downlink-3", 3, "training"}, {"leaf3", "uplink-2", 3, "training"}, {"spine2", "downlink-1", 3, "training"},
+		}}),
+	} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, svg, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), string(svg)); d != "" {
+			t.Errorf("%s (-want +got), -update writes it:\n%s", name, d)
+		}
+	}
+}
+
+// TestSVGIsDrawn lets a program that draws SVG read ours: it knows every element and style, and findings come out red.
+func TestSVGIsDrawn(t *testing.T) {
+	rsvg := witness.Tool(t, "rsvg-convert")
+	reds := func(s Sheet) int {
+		c := exec.Command(rsvg)
+		c.Stdin = bytes.NewReader(SVG(resolved(t, "small"), s))
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		out, err := c.Output()
+		if err != nil || errs.Len() > 0 {
+			t.Fatalf("rsvg-convert: %v\n%s", err, errs.String())
+		}
+		img, err := png.Decode(bytes.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				if r, g, b, _ := img.At(x, y).RGBA(); r > 2*g && r > 2*b && r > 0x8000 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if n := reds(Sheet{}); n > 0 {
+		t.Errorf("%d red pixels without findings", n)
+	}
+	if n := reds(Sheet{Findings: diag.List{{Rule: "ecn-order", Severity: diag.Error, Msg: "wrong", Devices: []string{"leaf1"}}}}); n < 500 {
+		t.Errorf("%d red pixels with an error", n)
 	}
 }
