@@ -17,10 +17,13 @@ type Budget struct {
 
 	Dedicated bool        // each group's headroom is its own; otherwise they share Pools.Headroom
 	Ratio     float64     // how many times Pools.Headroom is promised; 0 when it is not shared
-	Published float64     // the same for the platform's own table and two lossless priorities on each port; 0 when not known
+	Published float64     // the same for the platform's own table, see published; 0 when not known
 	Buffer    units.Bytes // packet buffer of the chip; 0 = not known
 	Promised  units.Bytes // of that: shared pool, headroom and reserves
 }
+
+// Sure is how many groups have a headroom that is known.
+func (g Budget) Sure() int { return g.Groups - g.Empty - g.Unknown }
 
 // BufferInEffect is what the hardware makes of the buffer of a priority: the device's own table where it fills that in, and
 // whole cells. It has no headroom where the table has no row for exactly this speed and cable, since SONiC then makes no
@@ -40,7 +43,7 @@ func BufferInEffect(d *Device, p *Port, priority int) (Buffer, bool) {
 		b.Headroom, b.Reserved = row.Xoff, row.Size
 	}
 	cell := d.Profile.Cell
-	b.Headroom, b.Static = derive.RoundUp(b.Headroom, cell), derive.RoundDown(b.Static, cell)
+	b.Headroom, b.Reserved, b.Static = derive.RoundUp(b.Headroom, cell), derive.RoundUp(b.Reserved, cell), derive.RoundDown(b.Static, cell)
 	return b, pol.Known.Has(AreaBuffer)
 }
 
@@ -48,15 +51,40 @@ func BufferInEffect(d *Device, p *Port, priority int) (Buffer, bool) {
 // that have no shared headroom).
 func (b Buffer) Dedicated() bool { return b.Headroom > 0 && b.Reserved >= b.Headroom }
 
-// BudgetOf adds up the lossless groups of d over the ports in use.
-func BudgetOf(d *Device) Budget {
-	g := Budget{Pools: d.Pools, Buffer: d.Profile.Chip.Buffer}
+// Group is one priority of a port that has a buffer for lossless traffic, as it is in effect.
+type Group struct {
+	Port     *Port
+	Priority int
+	Buffer   Buffer
+	Sure     bool // what is in effect is known
+}
+
+// Groups yields the groups of the ports in use whose buffers are known.
+func (d *Device) Groups(yield func(Group) bool) {
 	for i := range d.Ports {
-		if p := &d.Ports[i]; p.State == Active && p.Role != "unused" && d.PolicyOf(p).Known.Has(AreaBuffer) {
-			g.port(d, p)
+		p := &d.Ports[i]
+		pol := d.PolicyOf(p)
+		if p.State != Active || p.Role == "unused" || !pol.Known.Has(AreaBuffer) {
+			continue
+		}
+		for prio, q := range pol.Queues {
+			if !q.Buffer.On {
+				continue
+			}
+			b, sure := BufferInEffect(d, p, prio)
+			if !yield(Group{p, prio, b, sure}) {
+				return
+			}
 		}
 	}
-	g.Dedicated = g.Pools.Headroom == 0
+}
+
+// BudgetOf adds up the lossless groups of d over the ports in use.
+func BudgetOf(d *Device) Budget {
+	g := Budget{Pools: d.Pools, Buffer: d.Profile.Chip.Buffer, Dedicated: d.Pools.Headroom == 0}
+	for x := range d.Groups {
+		g.add(x)
+	}
 	if !g.Dedicated {
 		g.Ratio = float64(derive.Oversubscribed(g.Pools.Headroom, units.Ratio{}, g.Headroom).NeededRatio)
 		if g.Pools.Headroom == d.Profile.Pools(true).Headroom || g.Pools.Headroom == d.Profile.Pools(false).Headroom {
@@ -70,37 +98,31 @@ func BudgetOf(d *Device) Budget {
 	return g
 }
 
-func (g *Budget) port(d *Device, p *Port) {
-	for prio, q := range d.PolicyOf(p).Queues {
-		if !q.Buffer.On {
-			continue
-		}
-		g.Groups++
-		b, known := BufferInEffect(d, p, prio)
-		switch {
-		case !known:
-			g.Unknown++
-			continue
-		case b.Headroom == 0:
-			g.Empty++
-		}
-		g.Headroom = derive.Add(g.Headroom, b.Headroom)
-		own := b.Reserved
-		if b.Dedicated() {
-			own -= b.Headroom
-		}
-		g.Reserved = derive.Add(g.Reserved, own)
+func (g *Budget) add(x Group) {
+	g.Groups++
+	switch {
+	case !x.Sure:
+		g.Unknown++
+		return
+	case x.Buffer.Headroom == 0:
+		g.Empty++
 	}
+	g.Headroom = derive.Add(g.Headroom, x.Buffer.Headroom)
+	own := x.Buffer.Reserved
+	if x.Buffer.Dedicated() {
+		own -= x.Buffer.Headroom
+	}
+	g.Reserved = derive.Add(g.Reserved, own)
 }
 
 // published is how many times the platform's own pool is promised by its own table, with two lossless priorities on each
-// port at full speed and the shortest cable: what its makers found enough.
+// port at full speed and cables of 300 m, which are the longest that most tables are made for.
 func published(d *Device, pool units.Bytes) float64 {
-	row, _, ok := d.Profile.HeadroomAt(d.Profile.Speed, 0)
+	const priorities, cable = 2, 300 * units.Metre
+	row, _, ok := d.Profile.HeadroomAt(d.Profile.Speed, cable)
 	if !ok || pool <= 0 {
 		return 0
 	}
-	const priorities = 2
 	return float64(row.Xoff) * float64(d.Profile.Ports) * priorities / float64(pool)
 }
 
