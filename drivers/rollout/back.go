@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -25,7 +26,7 @@ func (s *session) takeBack(ctx context.Context, why error) Result {
 	}
 	ctx, cancel := s.e.fresh(ctx)
 	defer cancel()
-	s.emit(Event{Stage: StageUndo, Message: oneLine(why.Error())})
+	s.emit(Event{Stage: StageUndo, Message: diag.OneLine(why.Error())})
 	err := error(nil)
 	if !stopped(why) {
 		err = s.restore(ctx)
@@ -93,7 +94,7 @@ func (s *session) restore(ctx context.Context) error {
 	case stopped(err):
 		return err
 	case err != nil:
-		s.notef("%s", oneLine(err.Error()))
+		s.notef("%s", diag.OneLine(err.Error()))
 	}
 	live, err := s.reread(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -151,7 +152,7 @@ func (s *session) verify(ctx context.Context, i int, tx drivers.TxID, sent error
 			return errors.Join(err, sent)
 		}
 		if sent != nil {
-			s.notef("step %d is in force although %v", i+1, oneLine(sent.Error()))
+			s.notef("step %d is in force although %v", i+1, diag.OneLine(sent.Error()))
 		}
 		return nil
 	case sent != nil:
@@ -186,7 +187,7 @@ func (s *session) confirm(ctx context.Context, i int, tx drivers.TxID) error {
 		return errors.Join(said, fmt.Errorf("%s reverted step %d although it was confirmed", s.dp.Name, i+1))
 	}
 	if said != nil {
-		s.notef("step %d is confirmed although %v", i+1, oneLine(said.Error()))
+		s.notef("step %d is confirmed although %v", i+1, diag.OneLine(said.Error()))
 	}
 	return nil
 }

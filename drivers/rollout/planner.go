@@ -78,7 +78,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o
 	}
 	if err := e.read(ctx, d, all, o, &dp, &look); err != nil {
 		held := all.of(&d, dp.Facts)
-		msg := oneLine(err.Error())
+		msg := diag.OneLine(err.Error())
 		dp.Steps = nil
 		switch {
 		case held.whole(&d):
@@ -129,7 +129,7 @@ func (dp *DevicePlan) block(rule, msg string) {
 func (dp *DevicePlan) stranger(d *intent.Device, err error) {
 	who := (*drivers.IdentityError)(nil)
 	if !errors.As(err, &who) {
-		dp.block("identity", oneLine(err.Error()))
+		dp.block("identity", diag.OneLine(err.Error()))
 		return
 	}
 	f := diag.Finding{Rule: "identity", Severity: diag.Error, At: dp.Name, Msg: fmt.Sprintf("%v: %s", drivers.ErrIdentity, who.What), Pos: d.Known.Hostname}

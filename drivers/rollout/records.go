@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -239,9 +238,4 @@ func sortedResults(p *Plan, rs []Result) {
 		index[d.Name] = i
 	}
 	slices.SortStableFunc(rs, func(a, b Result) int { return index[a.Device] - index[b.Device] })
-}
-
-// oneLine joins the lines of a message.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -117,7 +118,7 @@ func (s *session) replaced(ctx context.Context, sent bool, err error) Result {
 		return s.result(Unchanged, None, 0, nil)
 	}
 	err = &RefusedError{
-		Reason: oneLine(err.Error()) + "; nothing was sent to the one that is there now",
+		Reason: diag.OneLine(err.Error()) + "; nothing was sent to the one that is there now",
 		Hint:   "this run is about the old one: correct the inventory and plan again", Err: drivers.ErrIdentity,
 	}
 	return s.result(Unchanged, cause(ctx, err), 0, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
 )
 
@@ -55,7 +56,7 @@ func Runs(stateDir string, now time.Time) ([]Summary, error) {
 		}
 		h, err := Show(stateDir, id, now)
 		if err != nil {
-			out = append(out, Summary{ID: id, Status: Unfinished, Error: oneLine(err.Error())})
+			out = append(out, Summary{ID: id, Status: Unfinished, Error: diag.OneLine(err.Error())})
 			continue
 		}
 		out = append(out, h.Summary)

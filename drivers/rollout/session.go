@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
@@ -277,7 +278,7 @@ func (s *session) note(text string) { s.notes = append(s.notes, text) }
 func (s *session) result(o Outcome, c Cause, done int, err error) Result {
 	r := Result{Device: s.dp.Name, Outcome: o, Cause: c, Steps: len(s.dp.Steps), Done: done, Notes: s.notes, Err: err}
 	if err != nil {
-		r.Message = oneLine(err.Error())
+		r.Message = diag.OneLine(err.Error())
 	}
 	return r
 }

@@ -136,6 +136,33 @@ func Line(s string) string {
 
 func breaks(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) }
 
+// OneLine joins the lines of a message with semicolons.
+func OneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// Count writes "1 device" or "2 devices".
+func Count(n int, noun string) string {
+	many := noun + "s"
+	switch {
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"), strings.HasSuffix(noun, "x"):
+		many = noun + "es"
+	case strings.HasSuffix(noun, "leaf"):
+		many = strings.TrimSuffix(noun, "f") + "ves"
+	case strings.HasSuffix(noun, "ty"), strings.HasSuffix(noun, "ry"):
+		many = strings.TrimSuffix(noun, "y") + "ies"
+	}
+	return Plural(n, noun, many)
+}
+
+// Plural writes "1 port differs" or "2 ports differ".
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
 // List is a set of findings. The zero value is ready to use.
 type List []Finding
 

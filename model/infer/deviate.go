@@ -118,7 +118,7 @@ func (k deviation) finding(w *where, agree map[has]int, broken map[string]string
 		Hint: "an override cannot say it: change the devices, or the model if it is the others that are wrong",
 	}
 	if n := agree[has{k.host, k.Field, k.After}]; n > 0 && !strings.HasPrefix(string(k.Field), "dscp.") {
-		f.Msg += fmt.Sprintf(", as %s", count(n, "other port has it", "other ports have it"))
+		f.Msg += fmt.Sprintf(", as %s", diag.Plural(n, "other port has it", "other ports have it"))
 	}
 	for _, d := range w.devices {
 		if rule := broken[d]; rule != "" {

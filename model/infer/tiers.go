@@ -100,7 +100,7 @@ func (w *wirer) assign(far map[string]int) {
 	}
 	if len(lost) > 0 {
 		w.warn("", "role-unknown", "give --role PATTERN=ROLE, for example --role 'leaf*=leaf'",
-			"LLDP does not tell what %s there for: %s", count(len(lost), "switch is", "switches are"), some(lost))
+			"LLDP does not tell what %s there for: %s", diag.Plural(len(lost), "switch is", "switches are"), some(lost))
 	}
 }
 
@@ -167,7 +167,7 @@ func (w *wirer) portRoles() {
 		if len(strangers) > 0 {
 			w.warn(d.Name, "border", "read them too, or give the ports role: border, where lossless ends",
 				"it hears %s not among the devices, so where the fabric ends is not known: %s",
-				count(len(strangers), "neighbour that is", "neighbours that are"), some(strangers))
+				diag.Plural(len(strangers), "neighbour that is", "neighbours that are"), some(strangers))
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (w *wirer) silent() {
 	}
 	if len(unread) > 0 {
 		w.warn("", "switch-not-read", "add their addresses to the inventory, and import them too",
-			"%s a role with --role, heard over LLDP and not read; links there are left out: %s", count(len(unread), "switch is given", "switches are given"), some(unread))
+			"%s a role with --role, heard over LLDP and not read; links there are left out: %s", diag.Plural(len(unread), "switch is given", "switches are given"), some(unread))
 	}
 	why := map[string][]string{}
 	for i := range w.boxes {

@@ -337,6 +337,6 @@ func (w *wirer) addHosts() {
 	}
 	if len(added) > 0 {
 		w.info("", "host-not-read", "to look at them too, add their addresses to the inventory and import again, or take away their state: planned",
-			"%s over LLDP and not read; the model has them as planned: %s", count(len(added), "host is heard", "hosts are heard"), some(added))
+			"%s over LLDP and not read; the model has them as planned: %s", diag.Plural(len(added), "host is heard", "hosts are heard"), some(added))
 	}
 }

@@ -54,14 +54,6 @@ func clip(s string) string {
 	return s
 }
 
-// count writes "1 host is heard", "2 hosts are heard".
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // some lists the first few of names.
 func some(names []string) string {
 	const most = 6

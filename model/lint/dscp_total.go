@@ -110,7 +110,7 @@ func reportOddMap(p *Pass, m mapping, differ []int, w *where, common *[64]uint8,
 	p.report(w, diag.Finding{
 		Pos: w.first.Origin(dscpField(differ[0])).At(),
 		Msg: fmt.Sprintf("dscp %s: to %s on %s, but to %s on %s", intent.Ranges(differ), targets(&m.to, differ), w,
-			targets(common, differ), plural(devices, "device", "devices")),
+			targets(common, differ), diag.Plural(devices, "device", "devices")),
 		Hint: fmt.Sprintf("map dscp %s on %s as the others do: to %s", intent.Ranges(differ), w, targets(common, differ)),
 	})
 }
@@ -136,11 +136,4 @@ func targets(m *[64]uint8, ds []int) string {
 		}
 	}
 	return s
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

@@ -53,8 +53,8 @@ func runOversubscription(p *Pass) {
 		finding := diag.Finding{
 			Pos: portLine(p, f.dev.Name, f.up[0].first.Name),
 			Msg: fmt.Sprintf("%s: %v from %s below over %v on %s to %s above is %s",
-				w.names(), k.down, plural(k.ports, "port", "ports"), k.up, plural(k.links, "uplink", "uplinks"),
-				plural(k.peers, "switch", "switches"), ratio(k.down, k.up)),
+				w.names(), k.down, diag.Plural(k.ports, "port", "ports"), k.up, diag.Plural(k.links, "uplink", "uplinks"),
+				diag.Plural(k.peers, "switch", "switches"), ratio(k.down, k.up)),
 		}
 		if k.peers > 1 {
 			finding.Msg += fmt.Sprintf(", and %s when one of them is lost", ratio(k.down, k.up-k.largest))
@@ -74,7 +74,7 @@ func widen(k squeeze, f *fanout) string {
 	}
 	speed := f.up[0].speed
 	more := func(want units.BitRate) int { return int((want - k.up + speed - 1) / speed) }
-	hint := fmt.Sprintf("add %s of %v to each for 1:1", plural(more(k.down), "uplink", "uplinks"), speed)
+	hint := fmt.Sprintf("add %s of %v to each for 1:1", diag.Plural(more(k.down), "uplink", "uplinks"), speed)
 	if k.down > tooThin*k.up {
 		hint += fmt.Sprintf(", or %d for %d:1", more((k.down+tooThin-1)/tooThin), tooThin)
 	}

@@ -55,7 +55,7 @@ func runPFCPrioCount(p *Pass) {
 			Pos: c.line,
 			Msg: fmt.Sprintf("%d lossless priorities on %s, more than %d (%s): each takes headroom of its own on every port",
 				n, w, mostLossless, strings.Join(names, ", ")),
-			Hint: fmt.Sprintf("make %s of them lossy, or acknowledge %s with the reason", plural(n-mostLossless, "class", "classes"), p.rule.ID),
+			Hint: fmt.Sprintf("make %s of them lossy, or acknowledge %s with the reason", diag.Plural(n-mostLossless, "class", "classes"), p.rule.ID),
 		})
 	}
 }
@@ -71,7 +71,7 @@ func (p *Pass) aboveLimit(c manyLossless, w *where) bool {
 	p.report(w, diag.Finding{
 		Severity: diag.Error, Pos: c.line,
 		Msg:  fmt.Sprintf("%d lossless priorities on %s, but %s has PFC for %d at once", n, w, asic.Name, asic.MaxLossless),
-		Hint: fmt.Sprintf("make %s of them lossy", plural(n-asic.MaxLossless, "class", "classes")),
+		Hint: fmt.Sprintf("make %s of them lossy", diag.Plural(n-asic.MaxLossless, "class", "classes")),
 	})
 	return true
 }

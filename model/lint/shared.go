@@ -38,7 +38,7 @@ func runSharedPort(p *Pass) {
 		p.report(w, diag.Finding{
 			Pos: c.line,
 			Msg: fmt.Sprintf("%s share %s on %s: a burst of one holds up the others, and what manages a host is lost with its busiest link",
-				strings.Join(words, " and "), plural(w.ports, "port", "ports"), w.names()),
+				strings.Join(words, " and "), diag.Plural(w.ports, "port", "ports"), w.names()),
 			Hint: fmt.Sprintf("give each a port of its own, or acknowledge %s for the role %s with the reason", p.rule.ID, c.role),
 		})
 	}

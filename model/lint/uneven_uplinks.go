@@ -76,7 +76,7 @@ func runUnevenUplinks(p *Pass) {
 // String is "2 links of 400Gbps", or the sum where speeds differ.
 func (t trunk) String() string {
 	if t.mixed {
-		return fmt.Sprintf("%s of several speeds, %v together", plural(t.links, "link", "links"), t.rate)
+		return fmt.Sprintf("%s of several speeds, %v together", diag.Plural(t.links, "link", "links"), t.rate)
 	}
-	return fmt.Sprintf("%s of %v", plural(t.links, "link", "links"), t.speed)
+	return fmt.Sprintf("%s of %v", diag.Plural(t.links, "link", "links"), t.speed)
 }
