@@ -112,7 +112,7 @@ func TestOneSettingDiffers(t *testing.T) {
 	}{
 		{"spine1", "PORT|Ethernet0|mtu", "1500", "mtu", "mtu 1500B 9214B"},
 		{"spine1", "|green_max_threshold", "9000000", "ecn", "priority 3 kmax 9MB 4MB"},
-		{"leaf1", "priority-flow-control priority 3", "drop", "pfc maps", "priority 3 pfc none on"}, // what a pause stops is part of the path,
+		{"leaf1", "priority-flow-control priority 3", "drop", "pfc", "priority 3 pfc off on"},
 		{"host1", "link|rdma0|mtu", "1500", "mtu", "mtu 1500B 9000B"},
 		{"host1", "NCCL_IB_TC", "106", "host-nccl", "nccl traffic class 106 104"},
 	} {

@@ -456,7 +456,7 @@ func TestPlanOutlook(t *testing.T) {
 	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, a:p1") {
 		t.Errorf("one end only, as it is now: %v", l)
 	}
-	if hint := "own pfc on b, or set it by hand: the model says priority 3 pfc on, b none"; len(l) != 1 || l[0].Hint != hint {
+	if hint := "own pfc on b, or set it by hand: the model says priority 3 pfc on, b off"; len(l) != 1 || l[0].Hint != hint {
 		t.Errorf("got hint %q, want %q", l[0].Hint, hint)
 	}
 	if l := outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {

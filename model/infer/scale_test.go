@@ -92,7 +92,7 @@ overrides:
 			says = append(says, f.Msg)
 		}
 	}
-	if d := cmp.Diff([]string{"priority 3 pfc is none on leaf3:Ethernet0, and the model says on, as 199 other ports have it"}, says); d != "" {
+	if d := cmp.Diff([]string{"priority 3 pfc is off on leaf3:Ethernet0, and the model says on, as 199 other ports have it"}, says); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

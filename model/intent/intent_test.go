@@ -98,12 +98,12 @@ func TestOnlyAndDifferences(t *testing.T) {
 		}
 		return s
 	}
-	if d := cmp.Diff([]string{"priority 3 pfc: none → on", "priority 3 kmin: 400KB → 800KB"}, labels(Differences(&live, &want))); d != "" {
+	if d := cmp.Diff([]string{"priority 3 pfc: off → on", "priority 3 kmin: 400KB → 800KB"}, labels(Differences(&live, &want))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	blind := live.Only(AreaSet(AreaPFC))
 	got := labels(Differences(&blind, &want))
-	if got[0] != "priority 3 pfc: none → on" || !slices.Contains(got, "priority 3 kmin: not known → 800KB") || slices.Contains(got, "priority 3 kmin: none → 800KB") {
+	if got[0] != "priority 3 pfc: off → on" || !slices.Contains(got, "priority 3 kmin: not known → 800KB") || slices.Contains(got, "priority 3 kmin: none → 800KB") {
 		t.Errorf("%q", got)
 	}
 	if ds := Differences(&want, &blind); len(ds) != 1 {

@@ -1,7 +1,7 @@
 package intent
 
 import (
-	"fmt"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -24,8 +24,11 @@ type Difference struct {
 	After  string `json:"after"`
 }
 
-// none is how an absent value reads.
-const none = "none"
+// How an absent value reads, and a switch that is not on.
+const (
+	none = "none"
+	off  = "off"
+)
 
 // Values lists what p says, in the order in which people read it: only known areas, and only priorities that are
 // used, lossless or marked. Code points are in one value per traffic class, as ranges.
@@ -45,9 +48,12 @@ func Values(p *Policy) []Value {
 	}
 	for i := range p.Queues {
 		for _, v := range queueValues(p, i) {
-			if v.Text != none {
+			if v.Text != none && v.Text != off {
 				vs = append(vs, v)
 			}
+		}
+		if c := pathOf(p, i); c != (pathParts{}) {
+			add(Field("class."+strconv.Itoa(i)), "priority "+strconv.Itoa(i)+" path", strings.Join(c[:], ", "), i)
 		}
 	}
 	return append(vs, deviceValues(p)...)
@@ -79,6 +85,8 @@ func Differences(a, b *Policy) []Difference {
 		for j := range before {
 			add(before[j].Field, before[j].Label, before[j].Text, after[j].Text)
 		}
+		was, is := pathMove(&x, &y, i)
+		add(Field("class."+strconv.Itoa(i)), "priority "+strconv.Itoa(i)+" path", was, is)
 	}
 	was, is := map[Field]string{}, map[Field]bool{}
 	for _, v := range deviceValues(&x) {
@@ -125,10 +133,6 @@ func queueValues(p *Policy, i int) []Value {
 	if q.ECN.On {
 		marking = [3]string{q.ECN.Kmin.String(), q.ECN.Kmax.String(), q.ECN.Pmax.String()}
 	}
-	chain := none
-	if p.Known.Has(AreaMaps) && (q.Used || q.Lossless || q.ECN.On) {
-		chain = fmt.Sprintf("queue %s, pg %s, pause %s", index(p.TCQueue[i]), index(p.TCPG[i]), index(p.PFCQueue[i]))
-	}
 	threshold, headroom, xon, offset, reserved := bufferWords(q.Buffer)
 	return []Value{
 		v("lossless."+n, "pfc", onOff(q.Lossless)),
@@ -142,7 +146,6 @@ func queueValues(p *Policy, i int) []Value {
 		v("ecn."+n+".pmax", "pmax", marking[2]),
 		v("ecn."+n+".drop", "wred drop", onOff(q.Drop)),
 		v("weight."+n, "scheduling", scheduling),
-		v("class."+n, "path", chain),
 	}
 }
 
@@ -171,7 +174,53 @@ func onOff(b bool) string {
 	if b {
 		return "on"
 	}
-	return none
+	return off
+}
+
+// pathParts are the way of a priority through a switch in words: "queue 3", "pg 3" and "pause 3", the queue that a received
+// pause stops. The zero value is that of a priority which nothing uses.
+type pathParts [3]string
+
+func pathOf(p *Policy, i int) pathParts {
+	if q := p.Queues[i]; !p.Known.Has(AreaMaps) || !q.Used && !q.Lossless && !q.ECN.On {
+		return pathParts{}
+	}
+	return pathParts{"queue " + index(p.TCQueue[i]), "pg " + index(p.TCPG[i]), "pause " + index(p.PFCQueue[i])}
+}
+
+// pathMove is how the way of priority i changes from x to y, which know the same areas: the parts that are different.
+// What follows from another part, or from PFC being on or off, is left out: a device without priority groups of its own
+// (EOS) has no others.
+func pathMove(x, y *Policy, i int) (before, after string) {
+	a, b := pathOf(x, i), pathOf(y, i)
+	if a == (pathParts{}) && b == (pathParts{}) {
+		return none, none
+	}
+	follows := follows(x, i) && follows(y, i)
+	var was, is []string
+	for part := range a {
+		if a[part] != b[part] && (part == 0 || !follows) {
+			was, is = append(was, cmp.Or(a[part], none)), append(is, cmp.Or(b[part], none))
+		}
+	}
+	before, after = strings.Join(was, ", "), strings.Join(is, ", ")
+	if a == (pathParts{}) {
+		before = none
+	}
+	if b == (pathParts{}) {
+		after = none
+	}
+	return before, after
+}
+
+// follows reports whether the group and the pause of a priority are as its queue and PFC have them, or as nothing has
+// them.
+func follows(p *Policy, i int) bool {
+	if pathOf(p, i) == (pathParts{}) {
+		return true
+	}
+	group := p.TCPG[i] == 0 && !p.Queues[i].Lossless || int(p.TCPG[i]) == i && (p.Queues[i].Lossless || !p.Known.Has(AreaPFC))
+	return group && p.PFCQueue[i] == p.TCQueue[i]
 }
 
 func index(n uint8) string {
