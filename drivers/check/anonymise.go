@@ -3,8 +3,10 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -104,7 +106,7 @@ var (
 // phrases are the names that are replaced, as they stand in a text and inside JSON.
 func (m *masks) phrases() *phrases {
 	p := &phrases{}
-	for _, name := range sortedKeys(m.names) {
+	for _, name := range slices.Sorted(maps.Keys(m.names)) {
 		p.add(name, m.names[name].full, name)
 		if j, err := json.Marshal(name); err == nil {
 			p.add(name, m.names[name].full, strings.Trim(string(j), `"`))

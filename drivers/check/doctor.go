@@ -9,6 +9,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
@@ -90,6 +91,7 @@ type Subject struct {
 	User     string                      // who logs in, as far as it may be shown
 	Catalog  Catalog                     // hardware to name when Platform is ""
 	Held     func(render.Facts) []string // who holds it or a port of it, a sentence each; nil = nobody looks
+	Ready    func(context.Context) error // what can be seen of the credentials without the device; nil = nothing
 	Open     func(context.Context) (*drivers.View, error)
 	Stage    func(error) Stage // how far Open came when it failed with this
 }
@@ -210,7 +212,7 @@ func nextOfRefusal(err error, refused string) string {
 
 // nameless is an error on one line, without the device's name, which stands above.
 func (d *Diagnosis) nameless(err error) string {
-	s := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	s := diag.OneLine(err.Error())
 	return strings.TrimPrefix(strings.ReplaceAll(s, ": "+d.Name+": ", ": "), d.Name+": ")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (d *Diagnosis) ownership(s *Subject, live render.Config) {
 		d.add(Ownership, "model", OK, "no Fabric was given: nothing is owned", "fabricctl import makes a model of what is there")
 		return
 	}
-	d.owned(s, dialect, live)
+	d.owned(s, dialect, live, lifted)
 }
 
 // understood says how much of the configuration means something to fabricctl.
@@ -99,11 +100,11 @@ func (d *Diagnosis) understood(live render.Config, lifted map[string]intent.Poli
 		}
 	}
 	text, _ := known.MarshalText()
-	said := count(len(live), "setting") + ", " + count(len(lifted), "interface")
+	said := diag.Count(len(live), "setting") + ", " + diag.Count(len(lifted), "interface")
 	if len(text) > 0 {
 		said += "; it speaks about " + strings.ReplaceAll(string(text), " ", ", ")
 	}
-	for _, ps := range sortedKeys(lossless) {
+	for _, ps := range slices.Sorted(maps.Keys(lossless)) {
 		said += fmt.Sprintf("; priority %s lossless on %d", ps, lossless[ps])
 	}
 	d.add(Ownership, "configuration", OK, said, "")
@@ -115,7 +116,7 @@ func (d *Diagnosis) understood(live render.Config, lifted map[string]intent.Poli
 }
 
 // owned says what the model owns on the device.
-func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Config) {
+func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Config, lifted map[string]intent.Policy) {
 	dev := s.Device.Bind(d.Facts.Aliases)
 	f := *d.Facts
 	var modes [3]intent.Areas // by mode
@@ -143,20 +144,20 @@ func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Confi
 	if modes[intent.Own] == 0 {
 		next = "write manage: {switches: own}, or own for one area of one device, when that is to change"
 	}
-	d.add(Ownership, "areas", OK, fmt.Sprintf("on %s of the model: %s", count(ports, "port"), orElse(strings.Join(said, "; "), "nothing is asked")), next)
+	d.add(Ownership, "areas", OK, fmt.Sprintf("on %s of the model: %s", diag.Count(ports, "port"), orElse(strings.Join(said, "; "), "nothing is asked")), next)
 	own, _ := render.Owned(dialect, dev, f, live)
 	want, _ := dialect.Render(dev, f)
 	mine := live.Filter(own)
 	cs, _ := render.KeepUsed(dialect, live, render.Diff(dialect, f, mine, want.Filter(own)))
 	if modes[intent.Own] != 0 {
-		said := fmt.Sprintf("%d of %d on the device are the model's to write, and apply would make %s", len(mine), len(live), count(len(cs), "change"))
+		said := fmt.Sprintf("%d of %d on the device are the model's to write, and apply would make %s", len(mine), len(live), diag.Count(len(cs), "change"))
 		if len(s.held(f)) > 0 {
 			said += " if nothing of it were held"
 		}
 		d.add(Ownership, "settings", OK, said, "")
 	}
-	if theirs := foreign(dialect, live, own); len(theirs) > 0 {
-		d.add(Ownership, "foreign", OK, "somebody else's, which are never edited: "+few(theirs), "")
+	if theirs := foreign(dialect, live, own, lifted); len(theirs) > 0 {
+		d.add(Ownership, "foreign", OK, "objects of other names in use, which are left as they are: "+few(theirs), "")
 	}
 	for _, c := range render.Collisions(dialect, &dev, own, live, cs) {
 		d.add(Ownership, "collision", Warning, c, "apply refuses the device until that use is gone, or the model has another name")
@@ -190,10 +191,14 @@ func objects(dialect *render.Dialect, live render.Config, keep func(name string)
 	return slices.Compact(out)
 }
 
-// foreign are the shared objects in use that the model does not own.
-func foreign(dialect *render.Dialect, live render.Config, own func(render.Key) bool) []string {
+// foreign are the shared objects in use that the model does not own. The row of a port, which another row of it follows,
+// is none.
+func foreign(dialect *render.Dialect, live render.Config, own func(render.Key) bool, ports map[string]intent.Policy) []string {
 	var out []string
-	there := objects(dialect, live, func(string) bool { return true })
+	there := objects(dialect, live, func(name string) bool {
+		_, port := ports[name]
+		return !port
+	})
 	ours := map[render.Key]bool{} // objects of which a part at least is the model's
 	for _, s := range live {
 		if own(s.Key) {
@@ -221,13 +226,6 @@ func adoptable(names render.Names) []string {
 	return out
 }
 
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
 // few lists names, not too many.
 func few(names []string) string {
 	const most = 6
@@ -235,15 +233,6 @@ func few(names []string) string {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return strings.Join(names, ", ")
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // held is who holds the device or a port of it.

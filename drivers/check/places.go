@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -19,11 +20,11 @@ func walkNames(os string, text []byte, f func(kind, s string)) {
 	case "sonic":
 		var db map[string]map[string]map[string]any
 		if json.Unmarshal(text, &db) == nil {
-			for _, table := range sortedKeys(db) {
+			for _, table := range slices.Sorted(maps.Keys(db)) {
 				f(words, table)
-				for _, row := range sortedKeys(db[table]) {
+				for _, row := range slices.Sorted(maps.Keys(db[table])) {
 					f(sonicRow(table), row)
-					for _, field := range sortedKeys(db[table][row]) {
+					for _, field := range slices.Sorted(maps.Keys(db[table][row])) {
 						f(words, field)
 						sonicValue(sonicField(table, field), db[table][row][field], f)
 					}

@@ -23,6 +23,7 @@ func (d *Diagnosis) reach(ctx context.Context, s *Subject, o *Surroundings) *dri
 	case s.Via != "":
 		d.add(Reach, "address", NotTried, fmt.Sprintf("%s is reached through %s, which finds and calls it", d.Address, s.Via), "")
 	case !d.resolve(ctx, s, o) || !d.connect(ctx, s, o):
+		d.ready(ctx, s)
 		d.skip(s.Trust.What, "login")
 		return nil
 	}
@@ -37,6 +38,19 @@ func (d *Diagnosis) reach(ctx context.Context, s *Subject, o *Surroundings) *dri
 	d.add(Reach, "login", OK, "logged in"+as(s.User), "")
 	return v
 }
+
+// ready says what will be in the way once the device answers: better now than at the next try.
+func (d *Diagnosis) ready(ctx context.Context, s *Subject) {
+	if s.Ready == nil {
+		return
+	}
+	if err := s.Ready(ctx); err != nil {
+		d.add(Reach, "credentials", Failed, d.nameless(err), credentialsNext)
+	}
+}
+
+// credentialsNext is what to do about credentials that there are not.
+const credentialsNext = "correct a reference that leads nowhere; where there is none, give a user and a password reference, a key file or an ssh-agent, in the inventory or with --username and --password env:NAME"
 
 func as(user string) string {
 	if user == "" {
@@ -139,7 +153,7 @@ func (d *Diagnosis) failedAt(s *Subject, at Stage, err error) {
 	trust := orElse(s.Trust.What, "encryption")
 	switch at {
 	case AtCredentials:
-		d.add(Reach, "credentials", Failed, said, "give a user and a password reference, a key file or an ssh-agent, in the inventory or with --username and --password env:NAME; correct a reference that leads nowhere")
+		d.add(Reach, "credentials", Failed, said, credentialsNext)
 		d.skip(trust, "login")
 	case AtConnect:
 		d.add(Reach, "connection", Failed, said, "")

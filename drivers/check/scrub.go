@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"regexp"
@@ -87,7 +88,7 @@ func (s *scrubber) everywhere() *strings.Replacer {
 
 // longestFirst is the keys of a map, so that no key goes before one that holds it.
 func longestFirst[V any](m map[string]V) []string {
-	keys := sortedKeys(m)
+	keys := slices.Sorted(maps.Keys(m))
 	slices.SortStableFunc(keys, func(a, b string) int { return len(b) - len(a) })
 	return keys
 }
@@ -158,7 +159,7 @@ func (s *scrubber) sonic(text []byte) ([]byte, error) {
 	if err := d.Decode(&db); err != nil {
 		return nil, fmt.Errorf("the configuration is not a JSON object, so nobody can say what is secret in it")
 	}
-	for _, table := range sortedKeys(db) {
+	for _, table := range slices.Sorted(maps.Keys(db)) {
 		rows, ok := db[table].(map[string]any)
 		if !ok {
 			db[table] = s.value(table, "", db[table])
@@ -178,7 +179,7 @@ func (s *scrubber) sonic(text []byte) ([]byte, error) {
 
 func (s *scrubber) sonicRows(table string, rows map[string]any) {
 	n := 0
-	for _, row := range sortedKeys(rows) {
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
 		v, at := rows[row], row
 		if table == "SNMP_COMMUNITY" || table == "SNMP_AGENT_ADDRESS_CONFIG" && strings.Contains(row, "community") { // the community is the key
 			n++
@@ -198,7 +199,7 @@ func (s *scrubber) sonicRows(table string, rows map[string]any) {
 func (s *scrubber) value(where, field string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			v[k] = s.value(where+"|"+k, k, v[k])
 		}
 		return v

@@ -238,6 +238,17 @@ func (t TLS) config(host string) (*tls.Config, error) {
 	return conf, nil
 }
 
+// Check finds what is wrong with certificates and keys without a connection.
+func (c Config) Check() error {
+	if c.Plaintext {
+		return nil
+	}
+	if _, err := c.TLS.config(""); err != nil {
+		return fmt.Errorf("%s: gnmi: %w", c.Name, err)
+	}
+	return nil
+}
+
 // login is ctx with the credentials of one call. They live nowhere else in the clear.
 func (d *Device) login(ctx context.Context) context.Context {
 	if d.config.Username == "" {
@@ -256,8 +267,10 @@ func (d *Device) failed(ctx context.Context, op string, err error) error {
 	switch st.Code() {
 	case codes.DeadlineExceeded: // the server keeps our deadline too, and may be a moment earlier
 		return fmt.Errorf("%s: gnmi %s: waiting for the answer: %w", d.config.Name, op, context.DeadlineExceeded)
-	case codes.Unauthenticated, codes.PermissionDenied:
-		return fmt.Errorf("%s: gnmi %s: %w for user %q: %s", d.config.Name, op, ErrAuth, d.config.Username, st.Message())
+	case codes.Unauthenticated:
+		return fmt.Errorf("%s: gnmi %s: %w for user %q: the password or the user's name is wrong; the device says %q", d.config.Name, op, ErrAuth, d.config.Username, st.Message())
+	case codes.PermissionDenied:
+		return fmt.Errorf("%s: gnmi %s: %w for user %q: the device says %q", d.config.Name, op, ErrAuth, d.config.Username, st.Message())
 	case codes.Unavailable:
 		why := d.config.broken(st.Message())
 		if d.answered.Load() && !d.trusted.Load() && !d.config.Plaintext {
@@ -283,8 +296,11 @@ func (c *Config) broken(s string) string {
 	} {
 		s = strings.Trim(strings.TrimPrefix(s, wrap), `"`)
 	}
+	s, _, _ = strings.Cut(s, " (possibly because of ") // which authority it might have been
+	if strings.Contains(s, "signed by unknown authority") {
+		return "the certificate is not signed by " + c.authority()
+	}
 	for _, x := range []struct{ when, means string }{
-		{"signed by unknown authority", "the certificate is not signed by " + c.authority()},
 		{"expired or is not yet valid", "the certificate is out of date, or a clock is wrong"},
 		{"cannot validate certificate for", "the certificate is for another name; tls.server_name gives the one in it"},
 		{"certificate is valid for", "the certificate is for another name; tls.server_name gives the one in it"},

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,13 +58,26 @@ func Resolve(ctx context.Context, ref string, o Options) (Secret, error) {
 		return Secret{}, fmt.Errorf("secret %s: nothing after the colon", ref)
 	}
 	v, err := read(ctx, rest, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !filepath.IsAbs(rest):
+		return Secret{}, fmt.Errorf("secret %s: %w in %s", ref, err, cmp.Or(o.Base, "."))
+	case err != nil:
 		return Secret{}, fmt.Errorf("secret %s: %w", ref, err)
-	}
-	if v == "" {
-		return Secret{}, fmt.Errorf("secret %s: empty", ref)
+	case v == "":
+		return Secret{}, fmt.Errorf("secret %s: %s", ref, nothing(ref))
 	}
 	return New(v), nil
+}
+
+// nothing says that a reference leads to nothing.
+func nothing(ref string) string {
+	switch kind, _, _ := strings.Cut(ref, ":"); kind {
+	case "env":
+		return "the environment variable is empty"
+	case "exec":
+		return "the command printed nothing"
+	}
+	return "the file is empty"
 }
 
 func readEnv(_ context.Context, name string, o Options) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	xssh "golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -137,6 +138,21 @@ func (l *login) answer(_, _ string, questions []string, echos []bool) ([]string,
 	}
 	pw, err := l.spend()
 	return []string{pw}, err
+}
+
+// said is err, the server's own words, or where these are only that there is nothing more to try, what that means.
+func (l *login) said(err error) error {
+	switch {
+	case !strings.Contains(err.Error(), "no supported methods remain"): // for display; it decides nothing
+		return err
+	case l.spent:
+		return errors.New("the password or the user's name is wrong, or the account may not log in here")
+	case l.config.Password.IsZero():
+		return errors.New("no key that was shown is accepted, and no password is given")
+	case len(l.signers) > 0:
+		return errors.New("no key that was shown is accepted, and the server does not take passwords")
+	}
+	return errors.New("the server does not take passwords, and no key is given")
 }
 
 // why is err, unless we refused to go on ourselves or had no agent.

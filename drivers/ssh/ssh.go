@@ -89,6 +89,22 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	return cl, nil
 }
 
+// Check finds what is wrong with host key files, key files and the agent without a connection, as Dial would.
+func Check(ctx context.Context, c Config) error {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if _, err := newHostKeys(c, withPort(c.Address)); err != nil {
+		return fmt.Errorf("%s: ssh: %w", c.Name, err)
+	}
+	l, err := newLogin(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%s: ssh: %w", c.Name, err)
+	}
+	l.close()
+	return nil
+}
+
 // dial connects one hop over the one below it.
 func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 	if c.Log == nil {
@@ -195,9 +211,9 @@ func failure(ctx context.Context, err error, user string, h *hostKeys, l *login)
 	case h.accepted && l.spent && closed:
 		return fmt.Errorf("%w for user %q, password tried once: the server closed the connection", ErrAuth, user)
 	case h.accepted && l.spent:
-		return fmt.Errorf("%w for user %q, password tried once: %w", ErrAuth, user, err)
+		return fmt.Errorf("%w for user %q, password tried once: %w", ErrAuth, user, l.said(err))
 	case h.accepted && !broken:
-		return fmt.Errorf("%w for user %q: %w", ErrAuth, user, l.why(err))
+		return fmt.Errorf("%w for user %q: %w", ErrAuth, user, l.why(l.said(err)))
 	case closed && h.accepted:
 		return errors.New("the server closed the connection during the login")
 	case closed:
