@@ -36,18 +36,32 @@ type Box interface {
 
 // Lab is a running fabric. Close ends it.
 type Lab struct {
-	Inventory string // path of the inventory document, the layer to give after the model
+	Inventory string   // path of the inventory document, the layer to give after the model
+	Unused    []string // a sentence for each file of Options.State that looks like a switch's and that nobody read
 	boxes     map[string]Box
 }
 
 // kind is one emulated operating system: how to start it for a device, and what to say of it in the inventory.
 type kind struct {
 	os    string
+	ext   string // of the file with what a device holds when it starts; "" = it starts as after installation
 	start func(dev *intent.Device, w wiring, f *files) (Box, entry, error)
 }
 
 // kinds is the table of emulated operating systems.
-func kinds() []kind { return []kind{{"eos", startEOS}, {"linux", startHost}, {"sonic", startSONiC}} }
+func kinds() []kind {
+	return []kind{{"eos", ".eos.cfg", startEOS}, {"linux", "", startHost}, {"sonic", ".config_db.json", startSONiC}}
+}
+
+// extOf is the ext of an operating system.
+func extOf(os string) string {
+	for _, k := range kinds() {
+		if k.os == os {
+			return k.ext
+		}
+	}
+	return ""
+}
 
 // Options say where a lab leaves its files.
 type Options struct {
@@ -63,6 +77,9 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 		return nil, err
 	}
 	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}}
+	if l.Unused, err = unused(net, o.State); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())
@@ -142,14 +159,14 @@ func startSONiC(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 		sku = "fabricctl-lab"
 	}
 	config := sonic.Base(dev.Name, sku, ports)
-	text, err := f.held(dev.Name + ".config_db.json")
+	name, text, err := f.held(dev)
 	if err != nil {
 		return nil, entry{}, err
 	}
 	if text != nil {
 		held, err := sonic.Parse(text)
 		if err != nil {
-			return nil, entry{}, err
+			return nil, entry{}, fmt.Errorf("%s: %w", name, err)
 		}
 		config.Put(held)
 	}
@@ -178,13 +195,13 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 	if err != nil {
 		return nil, entry{}, err
 	}
-	text, err := f.held(dev.Name + ".eos.cfg")
+	name, text, err := f.held(dev)
 	if err != nil {
 		return nil, entry{}, err
 	}
 	if text != nil {
 		if err := s.Boot(string(text)); err != nil {
-			return nil, entry{}, err
+			return nil, entry{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	addr, err := s.Listen()
@@ -241,16 +258,47 @@ func newFiles(o Options) (*files, error) {
 	return f, f.write("password", f.password+"\n")
 }
 
-// held is what a switch is to hold when it starts; nil when nobody says.
-func (f *files) held(name string) ([]byte, error) {
+// held is the file with what a switch is to hold when it starts, and its text; nil when there is none.
+func (f *files) held(dev *intent.Device) (name string, text []byte, err error) {
 	if f.state == "" {
-		return nil, nil
+		return "", nil, nil
 	}
-	b, err := os.ReadFile(filepath.Join(f.state, name))
+	name = filepath.Join(f.state, dev.Name+extOf(dev.OS()))
+	text, err = os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
+		return "", nil, nil
+	}
+	return name, text, err
+}
+
+// unused says of each file of a state directory that looks like a switch's and that no switch of net reads, why.
+func unused(net *intent.Net, dir string) ([]string, error) {
+	if dir == "" {
 		return nil, nil
 	}
-	return b, err
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		for _, k := range kinds() {
+			name, ok := strings.CutSuffix(e.Name(), k.ext)
+			if !ok || k.ext == "" {
+				continue
+			}
+			path := filepath.Join(dir, e.Name())
+			switch d := net.Device(name); {
+			case d == nil:
+				out = append(out, fmt.Sprintf("%s is not used: the model has no device %q", path, name))
+			case d.OS() != k.os && extOf(d.OS()) != "":
+				out = append(out, fmt.Sprintf("%s is not used: %s is %s, and reads %s", path, name, d.Platform, name+extOf(d.OS())))
+			case d.OS() != k.os:
+				out = append(out, fmt.Sprintf("%s is not used: %s is %s", path, name, d.Platform))
+			}
+		}
+	}
+	return out, nil
 }
 
 // write puts a file there whole: who waits for it may read it as soon as it is there.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 )
@@ -13,18 +14,22 @@ import (
 // a leaf-list that redis keeps as "name@". An empty row is an empty map.
 type DB map[string]map[string]map[string]any
 
-// Parse reads a config_db.json. Numbers and booleans become strings, as sonic-cfggen makes them.
+// Parse reads a config_db.json. Numbers and booleans become strings, as sonic-cfggen makes them. Errors begin with the line,
+// where there is one.
 func Parse(text []byte) (DB, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var db DB
 	err := d.Decode(&db)
-	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
-	switch {
-	case isSyntax:
-		return nil, fmt.Errorf("config_db.json: byte %d: %w", syntax.Offset, err)
-	case err != nil:
-		return nil, errors.New("config_db.json: not an object of tables of rows of fields")
+	if err == nil {
+		if _, err = d.Token(); err == nil {
+			return nil, fmt.Errorf("line %d: something follows the object of tables", lineAt(text, d.InputOffset()))
+		} else if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, notDB(text, err)
 	}
 	for table, rows := range db {
 		for row, fields := range rows {
@@ -34,7 +39,7 @@ func Parse(text []byte) (DB, error) {
 			for field, v := range fields {
 				x, ok := asValue(v)
 				if !ok {
-					return nil, fmt.Errorf("config_db.json: %s|%s|%s is neither a value nor a list of values", table, row, field)
+					return nil, fmt.Errorf("%s|%s|%s is neither a value nor a list of values", table, row, field)
 				}
 				fields[field] = x
 				if field == "NULL" && x == "NULL" {
@@ -44,6 +49,28 @@ func Parse(text []byte) (DB, error) {
 		}
 	}
 	return db, nil
+}
+
+// notDB says what is wrong with a text that is not a configuration.
+func notDB(text []byte, err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("line %d: not valid JSON: %w", lineAt(text, syntax.Offset), err)
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("line %d: a %s where an object belongs: want tables of rows of fields", lineAt(text, wrong.Offset), wrong.Value)
+	}
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return errors.New("the file is empty; want tables of rows of fields")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("line %d: not valid JSON: it ends too early", lineAt(text, int64(len(text))))
+	}
+	return fmt.Errorf("not valid JSON: %w", err)
+}
+
+// lineAt is the line of the byte before offset.
+func lineAt(text []byte, offset int64) int {
+	return 1 + bytes.Count(text[:min(int64(len(text)), max(0, offset-1))], []byte{'\n'})
 }
 
 func asValue(v any) (any, bool) {

@@ -480,8 +480,10 @@ func TestParse(t *testing.T) {
 		`{"T":{"r":{"a":1,"b":true,"c":["x",2],"NULL":"NULL"},"e":null}}`: "",
 		`{"T":{"r":{"a":{}}}}`:   "T|r|a",
 		`{"T":{"r":{"a":[[]]}}}`: "T|r|a",
-		`{"T":5}`:                "config_db.json",
-		``:                       "config_db.json",
+		"{\"T\":\n5}":            "line 2: a number where an object belongs",
+		`{"T":{"r":{}}} x`:       "line 1: not valid JSON",
+		`{"T":{}}{}`:             "line 1: something follows",
+		``:                       "the file is empty",
 	} {
 		db, err := sonic.Parse([]byte(in))
 		if want == "" {
