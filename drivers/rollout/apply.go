@@ -64,29 +64,30 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 // Refusal is the *RefusedError with which Apply refuses a plan that has blocked devices: a fabric that agrees only in
 // part is not what the model asks for. Nil when there are none.
 func (p *Plan) Refusal() error {
-	var why, hints []string
+	var names []string
+	var first diag.Finding
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.Blocked {
-			f := d.blockedBy()
-			why = append(why, d.Name+": "+f.Msg)
-			if f.Hint != "" {
-				hints = append(hints, f.Hint)
+			if len(names) == 0 {
+				first = d.blockedBy()
 			}
+			names = append(names, d.Name)
 		}
 	}
 	for _, f := range p.Finds {
-		if f.Severity == diag.Error && len(why) == 0 {
+		if f.Severity == diag.Error && len(names) == 0 {
 			return &RefusedError{Reason: "nothing was written: " + f.Msg, Hint: f.Hint}
 		}
 	}
-	if len(why) == 0 {
+	others := ", or plan the other devices alone with --device"
+	switch n := len(names); n {
+	case 0:
 		return nil
+	case 1:
+		return &RefusedError{Reason: fmt.Sprintf("nothing was written: the plan refuses %s: %s", names[0], first.Msg), Hint: cmp.Or(first.Hint, "repair that") + others}
+	default:
+		return &RefusedError{Reason: fmt.Sprintf("nothing was written: the plan refuses %s and %s, for reasons that it shows; %s: %s", names[0], diag.Plural(n-1, "other", "others"), names[0], first.Msg), Hint: "repair that" + others}
 	}
-	hint := "repair that"
-	if len(why) == 1 && len(hints) == 1 {
-		hint = hints[0]
-	}
-	return &RefusedError{Reason: "nothing was written: the plan refuses " + strings.Join(why, "; "), Hint: hint + ", or plan the other devices alone with --device"}
 }
 
 // settled is the results of devices that the plan could not read or leaves alone. gate is set when a switch is among
@@ -142,7 +143,7 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 		}
 		if class > render.Hitless {
 			ports += n
-			disruptive = append(disruptive, fmt.Sprintf("%s (%s, %d ports)", d.Name, class, n))
+			disruptive = append(disruptive, fmt.Sprintf("%s (%s, %s)", d.Name, class, diag.Count(n, "port")))
 		}
 		if !d.Verified && !p.Lab {
 			unverified = append(unverified, d.Name+" ("+d.Platform+")")
@@ -150,7 +151,7 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	}
 	switch {
 	case len(disruptive) > 0 && !o.AllowDisruptive:
-		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %d ports: %s", ports, strings.Join(disruptive, ", ")), Hint: "--allow-disruptive permits it"}
+		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %s: %s", diag.Count(ports, "port"), strings.Join(disruptive, ", ")), Hint: "--allow-disruptive permits it"}
 	case len(unverified) > 0 && !o.AcceptUnverified:
 		return &RefusedError{Reason: "platforms that were never tried on a real device: " + strings.Join(unverified, ", "), Hint: "--accept-unverified permits it"}
 	}
