@@ -28,6 +28,8 @@ type Tier struct {
 	Role     string   `json:"role"`
 	Platform string   `json:"platform"`
 	Devices  []string `json:"devices"`
+
+	Idle map[string]string `json:"idle,omitempty"` // devices of it that are not active, with their state
 }
 
 // End is one end of a link.
@@ -116,6 +118,12 @@ func Of(n *intent.Net) Graph {
 			g.Tiers = append(g.Tiers, Tier{Tier: d.Tier, Role: d.Role, Platform: d.Platform})
 		}
 		g.Tiers[at].Devices = append(g.Tiers[at].Devices, d.Name)
+		if d.State != intent.Active {
+			if g.Tiers[at].Idle == nil {
+				g.Tiers[at].Idle = map[string]string{}
+			}
+			g.Tiers[at].Idle[d.Name] = d.State.String()
+		}
 		if d.Group != "" {
 			at, ok := groups[d.Group]
 			if !ok {
