@@ -420,15 +420,15 @@ func (l *sonicLifter) watchdog(port string, p *intent.Policy) {
 		return
 	}
 	if on := p.Lossless(); !slices.Equal(watched, on) {
-		pfc := "PFC is off on this port"
+		pfc := "but PFC is off on this port"
 		if len(on) > 0 {
-			pfc = "PFC is on for " + prioritiesText(on)
+			pfc = "and PFC is on for " + prioritiesText(on)
 		}
 		watches := "no priority"
 		if len(watched) > 0 {
 			watches = prioritiesText(watched)
 		}
-		l.warn("PORT_QOS_MAP|"+port, "the watchdog watches %s, and %s", watches, pfc)
+		l.warn(port, "the watchdog watches %s, %s (pfcwd_sw_enable and pfc_enable of PORT_QOS_MAP)", watches, pfc)
 	}
 	w := intent.Watchdog{On: true}
 	for _, t := range []struct {

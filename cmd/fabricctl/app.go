@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
+	"github.com/fabricctl/fabricctl/model/diag"
 )
 
 // system is the process's surroundings, so that tests can give their own.
@@ -91,21 +92,17 @@ func (a *app) printError(ctx context.Context, err error, code int) {
 		if s, ok := a.sys.err.(*screen); ok && (s.midLine() || s.terminal()) { // a terminal shows ^C on the line
 			fmt.Fprintln(a.sys.err)
 		}
-		what := oneLine(err.Error())
+		what := diag.OneLine(err.Error())
 		if cause := context.Cause(ctx); cause != nil { // "interrupted" says it
 			what = strings.ReplaceAll(strings.ReplaceAll(what, cause.Error()+"; ", ""), ": "+cause.Error(), "")
 		}
 		fmt.Fprintln(a.sys.err, "interrupted:", what)
 		return
 	}
-	fmt.Fprintln(a.sys.err, "error:", oneLine(err.Error()))
+	fmt.Fprintln(a.sys.err, "error:", diag.OneLine(err.Error()))
 	if e != nil && e.hint != "" {
 		fmt.Fprintln(a.sys.err, "hint:", e.hint)
 	}
-}
-
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 // root builds the command tree.

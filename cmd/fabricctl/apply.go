@@ -15,6 +15,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
 )
 
 type applyFlags struct {
@@ -129,7 +130,7 @@ func ahead[T any](f func() (T, error)) func() (T, error) {
 func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
 	ports, devices := disruptive(p)
 	if devices > 0 && !o.AllowDisruptive {
-		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", count(ports, "port"), count(devices, "device"))
+		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", diag.Count(ports, "port"), diag.Count(devices, "device"))
 	}
 	if untried := unverified(p); len(untried) > 0 && !o.AcceptUnverified {
 		return fail(exitRefused, "--accept-unverified permits it", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))
@@ -143,7 +144,7 @@ func (a *app) ask(ctx context.Context, p *rollout.Plan) error {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return fail(exitUsage, "give a plan file, or --yes", "nothing was written: there is no terminal to ask on")
 	}
-	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", count(p.Ops().Total(), "change"), count(changing(p), "device"))
+	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", diag.Count(p.Ops().Total(), "change"), diag.Count(changing(p), "device"))
 	answer := make(chan string, 1)
 	go func() {
 		s, _ := bufio.NewReader(in).ReadString('\n')

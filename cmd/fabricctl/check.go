@@ -56,7 +56,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.err, "reading %s\n", count(reading(net), "device"))
+	fmt.Fprintf(a.sys.err, "reading %s\n", diag.Count(reading(net), "device"))
 	r, err := check.Live(ctx, net, ts.model.fabric, check.Options{Open: ts.openNamed, Held: a.heldOn(net.Fabric), Parallel: a.parallel})
 	if err != nil {
 		return interrupted(ctx, err)
@@ -64,7 +64,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 	if json {
 		err = a.printJSON(r)
 	} else {
-		err = printCheck(a.sys.out, r)
+		err = printCheck(a.sys.out, r, widthOf(a.sys.out))
 	}
 	switch {
 	case err != nil:
@@ -92,7 +92,7 @@ func reading(net *intent.Net) int {
 func (ts targets) openNamed(ctx context.Context, name string) (*drivers.View, error) {
 	e := ts.model.fabric.Endpoints[name]
 	if e == nil || !e.Address.Set {
-		return nil, fmt.Errorf("%s: the inventory gives no address", name)
+		return nil, noAddress(name)
 	}
 	t, err := ts.named(name, e)
 	if err != nil {
@@ -101,14 +101,22 @@ func (ts targets) openNamed(ctx context.Context, name string) (*drivers.View, er
 	return ts.open(ctx, t)
 }
 
-// printCheck writes a report: a table of verdicts, then what differs, devices that fare alike together.
-func printCheck(w io.Writer, r *check.Report) error {
+// printCheck writes a report: a table of verdicts, or a list where the table is wider than width (0 = nothing is), then what
+// differs, devices that fare alike together.
+func printCheck(w io.Writer, r *check.Report, width int) error {
 	cols := checkColumns(r)
-	rows := [][]string{append([]string{"device"}, cols...)}
+	var rows [][]string
+	if len(cols) > 0 {
+		rows = append(rows, append([]string{"device"}, cols...))
+	}
 	for _, g := range alike(r.Devices, func(d *check.Device) string { return strings.Join(checkCells(d, cols), "|") }) {
 		rows = append(rows, append([]string{spans(namesOf(g))}, checkCells(g[0], cols)...))
 	}
-	printTable(w, rows)
+	if len(cols) > 0 && width > 0 && tableWidth(rows) > width {
+		printVerdicts(w, cols, rows[1:])
+	} else {
+		printTable(w, rows)
+	}
 	said := alike(r.Devices, func(d *check.Device) string { return nameless(checkText(d), d.Name) })
 	for _, g := range said {
 		text := checkText(g[0])
@@ -176,10 +184,10 @@ func checkText(d *check.Device) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
 	if d.Error != "" {
-		line("%s%s", paint(red, "not read: "), oneLine(nameless(d.Error, d.Name)))
+		line("%s%s", paint(red, "not read: "), diag.OneLine(nameless(d.Error, d.Name)))
 	}
 	for _, h := range d.Held {
-		line("%s", oneLine(h))
+		line("%s", diag.OneLine(h))
 	}
 	if len(d.Missing) > 0 {
 		line("the device does not show %s, which the model has", portList(d.Missing))
@@ -202,7 +210,7 @@ func checkText(d *check.Device) string {
 	}
 	for _, a := range d.Areas {
 		if a.NotKnown > 0 {
-			line("%s is not known on %s: the configuration does not say", a.Name, count(a.NotKnown, "port"))
+			line("%s is not known on %s: the configuration does not say", a.Name, diag.Count(a.NotKnown, "port"))
 		}
 	}
 	if len(d.Unbound) > 0 {
@@ -275,7 +283,7 @@ func checkSummary(r *check.Report) string {
 			if x.n == 1 {
 				what = strings.NewReplacer("agree ", "agrees ", "differ", "differs").Replace(what)
 			}
-			parts = append(parts, count(x.n, "device")+" "+what)
+			parts = append(parts, diag.Count(x.n, "device")+" "+what)
 		}
 	}
 	if len(parts) == 0 {
@@ -284,16 +292,54 @@ func checkSummary(r *check.Report) string {
 	return "check: " + strings.Join(parts, ", ")
 }
 
-// printTable writes rows in columns as wide as their widest cell.
-func printTable(w io.Writer, rows [][]string) {
+// printVerdicts writes the rows of a table of verdicts below each other: of each the areas that fare alike in one line.
+func printVerdicts(w io.Writer, cols []string, rows [][]string) {
+	for _, r := range rows {
+		if len(r) < len(cols)+1 {
+			hang(w, r[0]+"  ", r[1])
+			continue
+		}
+		fmt.Fprintln(w, r[0])
+		var order []string
+		areas := map[string][]string{}
+		for i, verdict := range r[1:] {
+			if areas[verdict] == nil && verdict != "-" {
+				order = append(order, verdict)
+			}
+			areas[verdict] = append(areas[verdict], cols[i])
+		}
+		for _, v := range order {
+			hang(w, "  "+v+strings.Repeat(" ", max(1, 12-shown([]byte(v)))), strings.Join(areas[v], ", "))
+		}
+	}
+}
+
+// columnWidths are the widths of the columns of a table: those of their widest cells. A row that is cut short ends in a
+// remark, which is as long as it is.
+func columnWidths(rows [][]string) map[int]int {
 	width := map[int]int{}
 	for _, r := range rows {
 		for i, c := range r {
-			if i+1 < len(r) || len(r) == len(rows[0]) { // a row cut short ends in a remark, which is as long as it is
+			if i+1 < len(r) || len(r) == len(rows[0]) {
 				width[i] = max(width[i], shown([]byte(c)))
 			}
 		}
 	}
+	return width
+}
+
+// tableWidth is how wide printTable writes rows.
+func tableWidth(rows [][]string) int {
+	n := -2
+	for _, w := range columnWidths(rows) {
+		n += w + 2
+	}
+	return n
+}
+
+// printTable writes rows in columns as wide as their widest cell.
+func printTable(w io.Writer, rows [][]string) {
+	width := columnWidths(rows)
 	for _, r := range rows {
 		var b strings.Builder
 		for i, c := range r {

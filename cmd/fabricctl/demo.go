@@ -14,6 +14,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab"
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/examples"
+	"github.com/fabricctl/fabricctl/model/diag"
 )
 
 func (a *app) newDemo() *cobra.Command {
@@ -64,7 +65,7 @@ func (a *app) runDemo(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	d.say("%s are up on loopback: SONiC spines (gNMI over TLS), Arista EOS leaves (SSH) and Linux hosts (SSH). Emulated, but the protocols are real.",
-		count(len(m.net.Devices), "device"))
+		diag.Count(len(m.net.Devices), "device"))
 	if err := d.play(ctx, l); err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (d *demo) play(ctx context.Context, l *lab.Lab) error {
 	if err := d.run(ctx, exitOK, with("plan", "--out", "plan.json")...); err != nil {
 		return err
 	}
-	d.say("SONiC takes ports down to rebind their queues, so this needs leave. Each undo is journalled before the write; each device is read back over a new connection.")
+	d.say("SONiC takes ports down to rebind their queues, so this needs --allow-disruptive. Each undo is journalled before the write; each device is read back over a new connection.")
 	if err := d.run(ctx, exitOK, with("apply", "plan.json", "--allow-disruptive")...); err != nil {
 		return err
 	}

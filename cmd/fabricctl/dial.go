@@ -39,11 +39,16 @@ func (a *app) dialler(f *model.Fabric, n *intent.Net) *dialler {
 	return d
 }
 
+// noAddress is what open says of a device that cannot be reached for want of an address: the same of each but for the name.
+func noAddress(name string) error {
+	return fmt.Errorf("%s: no address; give an Inventory with -f that has devices: {NAME: {address: 10.0.0.11}}", name)
+}
+
 // open is a new connection to a device of the inventory.
 func (d *dialler) open(ctx context.Context, name string) (drivers.Device, error) {
 	e := d.fabric.Endpoints[name]
 	if e == nil || !e.Address.Set {
-		return nil, fmt.Errorf("%s: the inventory gives no address", name)
+		return nil, noAddress(name)
 	}
 	dev, err := d.connect(ctx, e, d.os[name])
 	if err != nil {
@@ -64,6 +69,28 @@ func (d *dialler) connect(ctx context.Context, e *model.Endpoint, os string) (dr
 		return d.host(ctx, e)
 	}
 	return d.cli(ctx, e, os)
+}
+
+// ready looks at what connect would use, without connecting: references that lead nowhere, files that hold nothing.
+func (d *dialler) ready(ctx context.Context, e *model.Endpoint, os string) error {
+	if os == "sonic" {
+		c, err := d.gnmiConfig(ctx, e)
+		if err == nil {
+			err = c.Check()
+		}
+		return err
+	}
+	c, err := d.ssh(ctx, e)
+	if err == nil {
+		_, err = d.secret(ctx, e.SSH.Enable)
+	}
+	if err == nil {
+		err = ssh.Check(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Device, err)
+	}
+	return nil
 }
 
 func (d *dialler) gnmi(ctx context.Context, e *model.Endpoint) (drivers.Device, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -157,7 +158,7 @@ func (a *app) writeCapture(o doctorFlags, es []check.Evidence) error {
 	for _, d := range m.Devices {
 		files += len(d.Files)
 		for _, x := range d.Missing {
-			fmt.Fprintf(a.sys.err, "%s: not in the capture: %s\n", d.Name, oneLine(x))
+			fmt.Fprintf(a.sys.err, "%s: not in the capture: %s\n", d.Name, diag.OneLine(x))
 		}
 		for i, r := range d.Scrubbed {
 			if i == most {
@@ -167,7 +168,7 @@ func (a *app) writeCapture(o doctorFlags, es []check.Evidence) error {
 			fmt.Fprintf(a.sys.err, "%s: taken out: %s (%s)\n", d.Name, r.Where, r.What)
 		}
 	}
-	fmt.Fprintf(a.sys.err, "captured %s of %s in %s; look through it before you send it\n", count(files, "file"), count(len(m.Devices), "device"), o.capture)
+	fmt.Fprintf(a.sys.err, "captured %s of %s in %s; look through it before you send it\n", diag.Count(files, "file"), diag.Count(len(m.Devices), "device"), o.capture)
 	return nil
 }
 
@@ -191,6 +192,9 @@ func (ts targets) subject(t target) check.Subject {
 	e := t.Endpoint
 	s := check.Subject{
 		Name: t.Name, OS: t.OS, Platform: t.Platform, Device: t.Device, Lab: e.Lab.V, Host: e.Address.V, Catalog: ts.model.fabric.Catalog,
+		Ready: func(ctx context.Context) error {
+			return (&dialler{app: ts.app, reads: true}).ready(ctx, t.Endpoint, t.OS)
+		},
 		Open:  func(ctx context.Context) (*drivers.View, error) { return ts.open(ctx, t) },
 		Stage: stageOf,
 	}
@@ -277,9 +281,9 @@ func printDoctor(w io.Writer, ds []*check.Diagnosis) error {
 				fmt.Fprintf(w, "  %s\n", x.Section)
 				last = x.Section
 			}
-			fmt.Fprintf(w, "    %s %s%s\n", statusWord(x.Status), pad(x.Name, width+2), oneLine(x.Said))
+			fmt.Fprintf(w, "    %s %s%s\n", statusWord(x.Status), pad(x.Name, width+2), diag.OneLine(x.Said))
 			if x.Next != "" {
-				fmt.Fprintf(w, "%s%s %s\n", strings.Repeat(" ", 4+len(check.NotTried)+1+width+2), "next:", oneLine(x.Next))
+				fmt.Fprintf(w, "%s%s %s\n", strings.Repeat(" ", 4+len(check.NotTried)+1+width+2), "next:", diag.OneLine(x.Next))
 			}
 		}
 	}
@@ -290,11 +294,11 @@ func printDoctor(w io.Writer, ds []*check.Diagnosis) error {
 		}
 		return n
 	}
-	parts := []string{fmt.Sprintf("%d ok", counts(check.OK)), count(counts(check.Warning), "warning"), fmt.Sprintf("%d failed", counts(check.Failed))}
+	parts := []string{fmt.Sprintf("%d ok", counts(check.OK)), diag.Count(counts(check.Warning), "warning"), fmt.Sprintf("%d failed", counts(check.Failed))}
 	if n := counts(check.NotTried); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d not tried", n))
 	}
-	_, err := fmt.Fprintf(w, "\ndoctor: %s: %s\n", count(len(ds), "device"), strings.Join(parts, ", "))
+	_, err := fmt.Fprintf(w, "\ndoctor: %s: %s\n", diag.Count(len(ds), "device"), strings.Join(parts, ", "))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -49,7 +50,7 @@ func (a *app) progress(e rollout.Event) {
 			text += "commit" // only a message
 			break
 		}
-		text += fmt.Sprintf("commit step %d of %d, %s", e.Step, e.Of, count(e.Changes, "change"))
+		text += fmt.Sprintf("commit step %d of %d, %s", e.Step, e.Of, diag.Count(e.Changes, "change"))
 	default:
 		text += string(e.Stage)
 		if e.Of > 1 && e.Step > 0 {
@@ -57,7 +58,7 @@ func (a *app) progress(e rollout.Event) {
 		}
 	}
 	if e.Message != "" {
-		text += ": " + oneLine(e.Message)
+		text += ": " + diag.OneLine(e.Message)
 	}
 	fmt.Fprintln(a.sys.err, text)
 }

@@ -144,11 +144,11 @@ func resolveRef(net *intent.Net, ref string) (dev *intent.Device, ports []intent
 	}
 	p := dev.Port(rest)
 	if p == nil {
-		hint := ""
-		if len(dev.Ports) > 0 {
-			hint = fmt.Sprintf("it has %s … %s", dev.Ports[0].Name, dev.Ports[len(dev.Ports)-1].Name)
+		names := make([]portName, len(dev.Ports))
+		for i, q := range dev.Ports {
+			names[i] = portName{q.Name, q.Iface}
 		}
-		return nil, nil, 0, fail(exitError, hint, "%s has no port %q", name, rest)
+		return nil, nil, 0, noPort(name, rest, names)
 	}
 	return dev, []intent.Port{*p}, priority, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
@@ -84,7 +85,7 @@ func (r *explainReach) print(w io.Writer) {
 		fmt.Fprintf(w, ", in the groups %s", strings.Join(r.Groups, ", "))
 	}
 	if r.Hops > 0 {
-		fmt.Fprintf(w, ", %s from where we come in", count(r.Hops, "link"))
+		fmt.Fprintf(w, ", %s from where we come in", diag.Count(r.Hops, "link"))
 	}
 	fmt.Fprintln(w)
 	for _, v := range r.Values {

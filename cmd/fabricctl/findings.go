@@ -35,9 +35,9 @@ func (a *app) printValidation(layers []string, l diag.List) error {
 		printFindings(a.sys.out, l)
 		summary := "no errors"
 		if n := l.Count(diag.Error); n > 0 {
-			summary = count(n, "error")
+			summary = diag.Count(n, "error")
 		}
-		fmt.Fprintf(a.sys.err, "%s, %s, %s\n", summary, count(l.Count(diag.Warning), "warning"), count(l.Count(diag.Info), "info"))
+		fmt.Fprintf(a.sys.err, "%s, %s, %s\n", summary, diag.Count(l.Count(diag.Warning), "warning"), diag.Count(l.Count(diag.Info), "info"))
 	}
 	switch {
 	case err != nil:

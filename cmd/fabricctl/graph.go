@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,7 +107,7 @@ func (a *app) drawGraph(o graphFlags) error {
 	}
 	fmt.Fprintf(a.sys.err, "drew %s: %s\n", m.net.Fabric, o.out)
 	if m.findings.HasErrors() {
-		return fail(exitError, "", "the model has %s, red in %s", count(m.findings.Count(diag.Error), "error"), o.out)
+		return fail(exitError, "", "the model has %s, red in %s", diag.Count(m.findings.Count(diag.Error), "error"), o.out)
 	}
 	return nil
 }
@@ -130,14 +132,10 @@ func printGraph(w io.Writer, g picture.Graph) {
 			switches += len(t.Devices)
 		}
 	}
-	n := count(switches, "switch")
-	if switches != 1 {
-		n = strconv.Itoa(switches) + " switches"
-	}
-	fmt.Fprintf(w, "%s: %s, %s, %s\n", g.Fabric, n, count(hosts, "host"), count(len(g.Links), "link"))
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", g.Fabric, diag.Count(switches, "switch"), diag.Count(hosts, "host"), diag.Count(len(g.Links), "link"))
 	fmt.Fprintln(w, "\ntiers, the highest first:")
 	for _, t := range g.Tiers {
-		fmt.Fprintf(w, "  %d  %s%s%s\n", t.Tier, pad(t.Role, 14), pad(t.Platform, 22), nameList(t.Devices))
+		fmt.Fprintf(w, "  %d  %s%s%s\n", t.Tier, pad(t.Role, 14), pad(t.Platform, 22), nameList(t.Devices)+idleText(t.Idle))
 	}
 	printKinds(w, g)
 	printFanouts(w, g)
@@ -158,6 +156,19 @@ func printGraph(w io.Writer, g picture.Graph) {
 		}
 		fmt.Fprintf(w, "  %s: %s\n", x.Name, nameList(x.Devices))
 	}
+}
+
+// idleText says which devices are not active, and what they are instead.
+func idleText(idle map[string]string) string {
+	by := map[string][]string{}
+	for name, state := range idle {
+		by[state] = append(by[state], name)
+	}
+	text := ""
+	for _, state := range slices.Sorted(maps.Keys(by)) {
+		text += "; " + state + ": " + nameList(by[state])
+	}
+	return text
 }
 
 // printKinds counts links by kind, and border ports.
@@ -234,7 +245,7 @@ func ratioText(r float64) string {
 
 // sideText is the ports of a side with what they carry together.
 func sideText(s picture.Side) string {
-	return count(s.Ports, "port") + " " + rateText(s.Rate)
+	return diag.Count(s.Ports, "port") + " " + rateText(s.Rate)
 }
 
 // rateText is a sum or share of rates: tenths of Gbps, from 1000 on hundredths of Tbps; "of unknown speed" when there is none.

@@ -104,7 +104,7 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 	case span <= 0:
 		return usage("say for how long: --for 2h")
 	case span > longest:
-		return fail(exitUsage, "write state: maintenance in the model for what is to be left alone for longer", "--for %s is more than %d days", span, int(longest.Hours())/24)
+		return fail(exitUsage, "write state: maintenance in the model for what is to be left alone for longer", "--for %s is more than %d days", spanText(span), int(longest.Hours())/24)
 	case reason == "" || len(reason) > 300 || strings.ContainsAny(reason, "\r\n"):
 		return usage("say why, in one line of at most 300 bytes: --reason \"optics are being replaced\"")
 	}
@@ -147,6 +147,17 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 	return nil
 }
 
+// spanText is a time as people write it: "1000h", "90m".
+func spanText(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = strings.TrimSuffix(s, zero[1:])
+		}
+	}
+	return s
+}
+
 // box is what the inventory says of a device by which other models know it too. The serial numbers of a lab are made of
 // names, which models share.
 func box(f *model.Fabric, device string) (serial, address string) {
@@ -173,7 +184,7 @@ func (a *app) named() (*model.Fabric, error) {
 		return nil, fail(exitError, "", "the model cannot be read far enough to know its name and devices; nothing was held")
 	}
 	if n := l.Count(diag.Error); n > 0 {
-		fmt.Fprintf(a.sys.err, "the model has %s (fabricctl validate shows them), which does not matter here\n", count(n, "error"))
+		fmt.Fprintf(a.sys.err, "the model has %s (fabricctl validate shows them), which does not matter here\n", diag.Count(n, "error"))
 	}
 	return f, nil
 }
@@ -183,17 +194,23 @@ func find(f *model.Fabric, ref string) (device, port, iface string, err error) {
 	device, rest, hasPort := strings.Cut(ref, ":")
 	i := slices.IndexFunc(f.Devices, func(d model.Device) bool { return d.Name == device })
 	if i < 0 {
-		return "", "", "", fail(exitError, fmt.Sprintf("the model has %s … %s", f.Devices[0].Name, f.Devices[len(f.Devices)-1].Name), "the model has no device %q", device)
+		names := make([]string, len(f.Devices))
+		for j, d := range f.Devices {
+			names[j] = d.Name
+		}
+		return "", "", "", noDeviceOf(names, device)
 	}
 	if !hasPort {
 		return device, "", "", nil
 	}
+	var names []portName
 	for _, p := range f.Devices[i].Ports {
 		if p.Name == rest || p.Iface.Set && p.Iface.V == rest {
 			return device, p.Name, p.Iface.V, nil
 		}
+		names = append(names, portName{p.Name, p.Iface.V})
 	}
-	return "", "", "", fail(exitError, "fabricctl explain "+device+" lists its ports", "%s has no port %q", device, rest)
+	return "", "", "", noPort(device, rest, names)
 }
 
 func (a *app) runHoldList() error {
@@ -279,7 +296,7 @@ func (a *app) runHoldRelease(ctx context.Context, ref string) error {
 		return fail(exitError, "fabricctl hold list shows what is held", "nobody holds %s in %s", ref, dir)
 	case 1:
 	default:
-		return fail(exitUsage, "say which with -f", "%s is held in %s", ref, count(len(found), "fabric"))
+		return fail(exitUsage, "say which with -f", "%s is held in %s", ref, diag.Count(len(found), "fabric"))
 	}
 	h := found[0]
 	if _, err := journal.ReleaseHold(ctx, rollout.HoldsDir(dir), h.Fabric, h.Device, h.Port, journal.Options{Now: time.Now}); err != nil {

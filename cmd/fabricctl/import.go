@@ -144,25 +144,21 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	if err := ts.add(args); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.err, "reading %s\n", count(len(ts.list), "device"))
+	fmt.Fprintf(a.sys.err, "reading %s\n", diag.Count(len(ts.list), "device"))
 	all := a.lookAt(ctx, ts)
 	if err := context.Cause(ctx); err != nil {
 		return interrupted(ctx, fmt.Errorf("import: %w; nothing was written", err))
 	}
 	read := slices.DeleteFunc(slices.Clone(all), func(s seen) bool { return s.err != nil })
 	res := importJSON{Schema: "fabricctl/import/v1"}
-	hint := "mend it, name the others, or give --partial; fabricctl doctor says what is wrong"
 	for _, s := range all {
-		if errors.Is(s.err, ssh.ErrNoLogin) {
-			hint = "give --username and --password, for example --username admin --password env:SWITCH_PASSWORD"
-		}
 		if s.err != nil {
-			res.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Error, At: s.target.Name, Msg: oneLine(s.err.Error())})
+			res.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Error, At: s.target.Name, Msg: diag.OneLine(nameless(s.err.Error(), s.target.Endpoint.Device))})
 		}
 	}
 	if n := len(all) - len(read); n > 0 && (!o.partial || len(read) == 0) {
 		printFindings(a.sys.err, res.Findings)
-		return fail(exitError, hint, "%s could not be read; nothing was written", count(n, "device"))
+		return fail(exitError, unreadHint(all, len(read)), "%s could not be read; nothing was written", diag.Count(n, "device"))
 	}
 	if o.login.insecure {
 		res.Findings.Add(diag.Finding{
@@ -204,6 +200,23 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	return nil
 }
 
+// unreadHint says what to do about devices that could not be read, when so many others could.
+func unreadHint(all []seen, others int) string {
+	hint := ""
+	for _, s := range all {
+		switch {
+		case errors.Is(s.err, ssh.ErrNoLogin):
+			return "give --username and --password, for example --username admin --password env:SWITCH_PASSWORD"
+		case s.err != nil && hint == "":
+			hint = "fabricctl doctor " + s.target.Name + " says what is wrong"
+		}
+	}
+	if others > 0 {
+		hint += fmt.Sprintf("; --partial makes a model of the %s that could be read", diag.Count(others, "device"))
+	}
+	return hint
+}
+
 // lookAt reads the targets, several at a time.
 func (a *app) lookAt(ctx context.Context, ts targets) []seen {
 	all := make([]seen, len(ts.list))
@@ -241,7 +254,7 @@ func lookAtOne(ctx context.Context, ts targets, t target) (s seen) {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported): // hosts are heard by the switches
 	case errors.As(err, &refused):
-		s.box.NoLLDP = "it says " + oneLine(refused.Sentence)
+		s.box.NoLLDP = "it says " + diag.OneLine(refused.Sentence)
 	case err != nil:
 		s.err = err
 		return s

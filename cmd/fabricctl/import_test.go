@@ -227,7 +227,7 @@ func TestImportGolden(t *testing.T) {
 	r := b.imported(t, exitOK, "spine1")
 	for _, want := range []string{
 		`warning: watchdog-on: no PFC watchdog on spine1`, `warning: cnp-class: class class-7 carries congestion notifications and has weight 14 instead of strict`,
-		`warning: differs: priority 2 pfc is none on spine1 \(8 ports\), and the model says on, as 20 other ports have it`,
+		`warning: differs: priority 2 pfc is off on spine1 \(8 ports\), and the model says on, as 20 other ports have it`,
 		`(?m)^  mtu +nothing$`, `(?m)^  scheduler +nothing$`, `(?m)^  maps +spine1: \d+ settings `,
 	} {
 		if !regexp.MustCompile(want).MatchString(r.out) {

@@ -145,13 +145,9 @@ func (a *app) printImport(o importFlags, r *importJSON) {
 	printFindings(w, r.Findings)
 	var roles []string
 	for _, x := range r.Roles {
-		roles = append(roles, fmt.Sprintf("%d %s", x.Devices, x.Role))
+		roles = append(roles, diag.Count(x.Devices, x.Role))
 	}
-	classes := "classes"
-	if r.Classes == 1 {
-		classes = "class"
-	}
-	fmt.Fprintf(w, "%s: %s; %d %s, %s\n", r.Files[0], strings.Join(roles, ", "), r.Classes, classes, count(r.Exceptions, "exception"))
+	fmt.Fprintf(w, "%s: %s; %s, %s\n", r.Files[0], strings.Join(roles, ", "), diag.Count(r.Classes, "class"), diag.Count(r.Exceptions, "exception"))
 	fmt.Fprintln(w, r.Files[1])
 	if len(r.Areas) > 0 {
 		fmt.Fprintln(w, "what owning an area would change on the devices, with --adopt:")
@@ -178,7 +174,7 @@ func (x *areaJSON) lines(said map[string]string) []string {
 	}
 	var out []string
 	if x.Ready > 0 {
-		out = append(out, fmt.Sprintf("nothing on %d of %s", x.Ready, count(x.Of, "device")))
+		out = append(out, fmt.Sprintf("nothing on %d of %s", x.Ready, diag.Count(x.Of, "device")))
 	}
 	type alike struct {
 		changes int
@@ -202,7 +198,7 @@ func (x *areaJSON) lines(said map[string]string) []string {
 			said[names+": "+k.why] = x.Area
 		}
 		if k.changes > 0 {
-			out = append(out, diag.Line(fmt.Sprintf("%s: %s (%s)", names, count(k.changes, "setting"), why)))
+			out = append(out, diag.Line(fmt.Sprintf("%s: %s (%s)", names, diag.Count(k.changes, "setting"), why)))
 		} else {
 			out = append(out, diag.Line(fmt.Sprintf("%s: refused: %s", names, why)))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fabricctl/fabricctl/drivers/lab"
+	"github.com/fabricctl/fabricctl/model/diag"
 )
 
 func (a *app) newLab() *cobra.Command {
@@ -75,7 +76,10 @@ func (a *app) runLabUp(ctx context.Context, dir, state string, json bool) error 
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	fmt.Fprintf(a.sys.err, "%s up; end with Ctrl-C\n", count(len(m.net.Devices), "emulated device"))
+	for _, x := range l.Unused {
+		fmt.Fprintln(a.sys.err, "warning:", x)
+	}
+	fmt.Fprintf(a.sys.err, "%s up; end with Ctrl-C\n", diag.Count(len(m.net.Devices), "emulated device"))
 	<-ctx.Done()
 	return l.Close()
 }

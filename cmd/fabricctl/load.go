@@ -109,7 +109,7 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 		}
 	}
 	for at, n := range more {
-		l[at].Msg += fmt.Sprintf(" (and on %s more)", count(n, "device"))
+		l[at].Msg += fmt.Sprintf(" (and on %s more)", diag.Count(n, "device"))
 	}
 	return l
 }
@@ -156,7 +156,7 @@ func (a *app) printLoaded(m loaded, settled ...string) {
 // refused is an error when the model has errors.
 func (m loaded) refused() error {
 	if m.findings.HasErrors() {
-		return fail(exitError, "", "the model has %s; nothing was done", count(m.findings.Count(diag.Error), "error"))
+		return fail(exitError, "", "the model has %s; nothing was done", diag.Count(m.findings.Count(diag.Error), "error"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -204,7 +205,7 @@ func (a *app) planFor(ctx context.Context, m loaded, o planFlags) (*rollout.Plan
 			reading++
 		}
 	}
-	fmt.Fprintf(a.sys.err, "reading %s\n", count(reading, "device"))
+	fmt.Fprintf(a.sys.err, "reading %s\n", diag.Count(reading, "device"))
 	p, err := e.Plan(ctx, net, rollout.PlanOptions{
 		Model: m.fabric.Digest(), Fabric: m.fabric, Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
 	})

@@ -164,7 +164,7 @@ func groupBlocks(prefix string, gs []rollout.Group) []string {
 		if len(g.On) > 1 {
 			b.WriteString("on " + mdLines(onLines(g.On)) + "\n\n")
 		}
-		if len(g.Refused) > 0 {
+		if len(g.Refused) > 0 && len(g.Refused) < len(g.Devices()) {
 			b.WriteString("**not written:** " + mdCode(spans(g.Refused)) + "\n\n")
 		}
 		values := g.Changes
@@ -186,8 +186,11 @@ func groupBlocks(prefix string, gs []rollout.Group) []string {
 	return out
 }
 
-// riskWords is what happens to the ports of a group.
+// riskWords is what happens to the ports of a group: nothing at all where every device of it is refused.
 func riskWords(g rollout.Group) string {
+	if len(g.Refused) == len(g.Devices()) {
+		return render.Refused.String()
+	}
 	if g.Risk > render.Hitless && g.AtRisk < g.Ports {
 		return fmt.Sprintf("%s of %d", g.Risk, g.AtRisk)
 	}

@@ -57,8 +57,8 @@ func sameDevices(p *rollout.Plan, details bool, text func(rollout.DevicePlan) st
 	for _, d := range p.Devices {
 		t := text(d)
 		key := d.Platform + ": " + t
-		if d.Error != "" && !details {
-			key = addressRE.ReplaceAllString(key, "")
+		if !details {
+			key = d.Platform + ": " + placeless(t)
 		}
 		if at[key] == nil {
 			at[key] = &deviceSet{platform: d.Platform, text: t}
@@ -69,6 +69,17 @@ func sameDevices(p *rollout.Plan, details bool, text func(rollout.DevicePlan) st
 		at[key].names = append(at[key].names, d.Name)
 	}
 	return sets
+}
+
+// placeless is what is said of a device without the address in the lines that say why it could not be read.
+func placeless(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.Contains(l, "failed") || strings.Contains(l, " not-read: ") {
+			lines[i] = addressRE.ReplaceAllString(l, "")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // addressRE is the address in an error, which differs between devices that fail in the same way.
@@ -116,7 +127,7 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 // adoptLines say which live objects stand for ours: with details each, else how many.
 func adoptLines(d rollout.DevicePlan, details bool) []string {
 	if !details && len(d.Adopted) > 0 {
-		return []string{"adopts " + count(len(d.Adopted), "object")}
+		return []string{"adopts " + diag.Count(len(d.Adopted), "object")}
 	}
 	var lines []string
 	for ours, live := range sorted(d.Adopted) {
@@ -129,7 +140,7 @@ func adoptLines(d rollout.DevicePlan, details bool) []string {
 func deviceWord(d rollout.DevicePlan) string {
 	switch {
 	case d.Error != "":
-		return "failed: " + oneLine(nameless(d.Error, d.Name))
+		return "failed: " + diag.OneLine(nameless(d.Error, d.Name))
 	case d.Blocked:
 		return "refused, nothing will be written"
 	case d.Mode != rollout.Write && d.Reason != "":
@@ -139,15 +150,15 @@ func deviceWord(d rollout.DevicePlan) string {
 	case d.Left != nil && d.Left.Ops.Total() == 0:
 		return "held, and could not be read"
 	case d.Ops.Total() == 0 && d.Left != nil:
-		return fmt.Sprintf("held, %s left out", count(d.Left.Ops.Total(), "setting"))
+		return fmt.Sprintf("held, %s left out", diag.Count(d.Left.Ops.Total(), "setting"))
 	case d.Ops.Total() == 0:
 		return "no changes"
 	case d.Left != nil:
-		return fmt.Sprintf("%s in %s, %s left out", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"), count(d.Left.Ops.Total(), "held setting"))
+		return fmt.Sprintf("%s in %s, %s left out", diag.Count(d.Ops.Total(), "setting"), diag.Count(len(d.Steps), "step"), diag.Count(d.Left.Ops.Total(), "held setting"))
 	case len(d.Behaviour) == 0:
-		return fmt.Sprintf("%s in %s, behaviour unchanged; --details lists them", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
+		return fmt.Sprintf("%s in %s, behaviour unchanged; --details lists them", diag.Count(d.Ops.Total(), "setting"), diag.Count(len(d.Steps), "step"))
 	}
-	return fmt.Sprintf("%s in %s", count(d.Ops.Total(), "setting"), count(len(d.Steps), "step"))
+	return fmt.Sprintf("%s in %s", diag.Count(d.Ops.Total(), "setting"), diag.Count(len(d.Steps), "step"))
 }
 
 // told are the findings about a device that a reader should see, without its name in front, which stands above them.
@@ -157,7 +168,7 @@ func told(d rollout.DevicePlan, details bool) diag.List {
 	for _, f := range d.Findings {
 		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked || len(d.Held) > 0) && f.Rule != "lift" {
 			f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":")
-			f.Msg = strings.TrimPrefix(f.Msg, d.Name+" ")
+			f.Msg = strings.TrimPrefix(nameless(f.Msg, d.Name), d.Name+" ")
 			l = append(l, f)
 		}
 	}
@@ -175,7 +186,7 @@ func printGroups(b *strings.Builder, indent string, gs []rollout.Group) {
 		for _, l := range onLines(g.On) {
 			hang(b, indent+"   on ", l)
 		}
-		if len(g.Refused) > 0 {
+		if len(g.Refused) > 0 && len(g.Refused) < len(g.Devices()) {
 			hang(b, indent+"   "+paint(red, "not written: "), nameList(g.Refused))
 		}
 		values, base := g.Changes, []rollout.BehaviourValue(nil)
@@ -184,27 +195,43 @@ func printGroups(b *strings.Builder, indent string, gs []rollout.Group) {
 			values = rollout.Compare(base, g.Changes)
 			fmt.Fprintf(b, "%s   as %d, but\n", indent, g.Like)
 		}
+		label, move := 26, 27
 		for _, v := range values {
-			move := v.Before + " → " + v.After
-			if v.Before == "" && v.After == "" {
-				move, v.From = "no change here", diag.Pos{}
+			label, move = max(label, utf8.RuneCountInString(v.Label)), max(move, utf8.RuneCountInString(moveText(v)))
+		}
+		for _, v := range values {
+			line := pad(v.Label, min(label, 50)+3) + pad(moveText(v), min(move, 50)+3)
+			if v.Before != "" || v.After != "" {
+				line += v.From.String()
 			}
-			b.WriteString(indent + "     " + strings.TrimRight(pad(v.Label, 29)+pad(move, 30)+v.From.String(), " ") + "\n")
+			b.WriteString(indent + "     " + strings.TrimRight(line, " ") + "\n")
 		}
 	}
+}
+
+// moveText is what becomes of a value. One that the group it is compared with changes, and this one does not, has no
+// texts.
+func moveText(v rollout.BehaviourValue) string {
+	if v.Before == "" && v.After == "" {
+		return "no change here"
+	}
+	return v.Before + " → " + v.After
 }
 
 // groupTitle says how many ports a group has, and what happens to them.
 func groupTitle(g rollout.Group) string {
 	risk := riskWords(g)
-	if g.Risk > render.Hitless {
+	switch {
+	case len(g.Refused) == len(g.Devices()):
+		risk = paint(red, risk)
+	case g.Risk > render.Hitless:
 		risk = paint(yellow, risk)
 	}
 	return places(g) + ", " + risk
 }
 
 func places(g rollout.Group) string {
-	return count(g.Ports, "port") + " on " + count(len(g.Devices()), "device")
+	return diag.Count(g.Ports, "port") + " on " + diag.Count(len(g.Devices()), "device")
 }
 
 // onLines are places, one line for devices with the same ports. Of very many the rest is counted.
@@ -213,7 +240,7 @@ func onLines(on []rollout.Set) []string {
 	for i, s := range on {
 		if i == most {
 			g := rollout.Group{On: on[i:]}
-			return append(lines, fmt.Sprintf("%s more; -o json lists them", count(len(g.Devices()), "device")))
+			return append(lines, fmt.Sprintf("%s more; -o json lists them", diag.Count(len(g.Devices()), "device")))
 		}
 		l := nameList(s.Devices)
 		if len(s.Ports) > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -86,7 +87,7 @@ func (s planSummary) sentences() []sentence {
 	switch {
 	case s.Settings.Total() > 0:
 		say(plain, "plan: %s (%d to add, %d to set, %d to remove) on %s",
-			count(s.Settings.Total(), "setting"), s.Settings.Add, s.Settings.Set, s.Settings.Remove, count(s.Changing, "device"))
+			diag.Count(s.Settings.Total(), "setting"), s.Settings.Add, s.Settings.Set, s.Settings.Remove, diag.Count(s.Changing, "device"))
 	case s.Unread+s.Refused == s.Devices:
 	case s.Unread > 0 || s.Refused > 0:
 		say(plain, "plan: no changes on the other devices")
@@ -98,12 +99,12 @@ func (s planSummary) sentences() []sentence {
 		say(green, "no changes: the devices hold what the model owns")
 	}
 	if s.adoptable > 0 {
-		say(yellow, "%d of them on %s only put objects of our names in place of others that do the same; --adopt, or manage: {adopt: true} in the model, keeps those", s.spared, count(s.adoptable, "device"))
+		say(yellow, "%d of them on %s only put objects of our names in place of others that do the same; --adopt, or manage: {adopt: true} in the model, keeps those", s.spared, diag.Count(s.adoptable, "device"))
 	}
 	if s.LeftDevices > 0 {
-		what := fmt.Sprintf("held: %s on %s left out; ", count(s.Left.Total(), "setting"), count(s.LeftDevices, "device"))
+		what := fmt.Sprintf("held: %s on %s left out; ", diag.Count(s.Left.Total(), "setting"), diag.Count(s.LeftDevices, "device"))
 		if s.Left.Total() == 0 {
-			what = fmt.Sprintf("held: %s could not be read; ", count(s.LeftDevices, "device"))
+			what = fmt.Sprintf("held: %s could not be read; ", diag.Count(s.LeftDevices, "device"))
 		}
 		switch {
 		case s.unsafe:
@@ -115,7 +116,7 @@ func (s planSummary) sentences() []sentence {
 		}
 	}
 	if n := s.Disruptive; n.Devices > 0 {
-		say(plain, "apply needs --allow-disruptive: %s on %s flap, or worse", count(n.Ports, "port"), count(n.Devices, "device"))
+		say(plain, "apply needs --allow-disruptive: %s on %s flap, or worse", diag.Count(n.Ports, "port"), diag.Count(n.Devices, "device"))
 	}
 	if len(s.Unverified) > 0 {
 		say(plain, "apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(s.Unverified, ", "))
@@ -125,13 +126,13 @@ func (s planSummary) sentences() []sentence {
 		if s.ObservedValues == 1 {
 			verb = "differs"
 		}
-		say(plain, "observed: %s %s on %s", count(s.ObservedValues, "value"), verb, count(s.ObservedDevices, "device"))
+		say(plain, "observed: %s %s on %s", diag.Count(s.ObservedValues, "value"), verb, diag.Count(s.ObservedDevices, "device"))
 	}
 	if s.Refused > 0 {
-		say(red, "refused: %s must not be written, as said above", count(s.Refused, "device"))
+		say(red, "refused: %s must not be written, as said above", diag.Count(s.Refused, "device"))
 	}
 	if s.Unread > 0 {
-		say(red, "%s could not be read; fabricctl doctor %s says at what it fails", count(s.Unread, "device"), s.unread)
+		say(red, "%s could not be read; fabricctl doctor %s says at what it fails", diag.Count(s.Unread, "device"), s.unread)
 	}
 	return out
 }

@@ -64,11 +64,3 @@ func wantVerb(c *cobra.Command, args []string) error {
 	}
 	return fail(exitUsage, hint, "%s has no command %q", c.Name(), args[0])
 }
-
-// count writes "1 device", "2 devices".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

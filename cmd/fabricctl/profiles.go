@@ -119,7 +119,7 @@ what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabri
 			cat, l := a.catalog()
 			printFindings(a.sys.err, l)
 			if l.HasErrors() {
-				return fail(exitError, "", "the layers have %s", count(l.Count(diag.Error), "error"))
+				return fail(exitError, "", "the layers have %s", diag.Count(l.Count(diag.Error), "error"))
 			}
 			r := profilesJSON{"fabricctl/profiles/v1", listed(cat, kind, match, args)}
 			if len(r.Profiles) == 0 {

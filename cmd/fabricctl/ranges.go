@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
@@ -29,7 +30,7 @@ func counted(names []string, noun, what string) string {
 	const few = 6
 	var brackets []string
 	if len(names) > few {
-		brackets = append(brackets, count(len(names), noun))
+		brackets = append(brackets, diag.Count(len(names), noun))
 	}
 	if what != "" {
 		brackets = append(brackets, what)

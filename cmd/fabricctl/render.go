@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -92,15 +93,6 @@ func renderAll(net *intent.Net, only []string) ([]renderedDevice, error) {
 	return res, nil
 }
 
-// noDevice says that a name is not in the model, with the nearest one that is.
-func noDevice(net *intent.Net, name string) error {
-	hint := ""
-	if len(net.Devices) > 0 {
-		hint = fmt.Sprintf("the model has %s … %s", net.Devices[0].Name, net.Devices[len(net.Devices)-1].Name)
-	}
-	return fail(exitError, hint, "the model has no device %q", name)
-}
-
 func writeRendered(talk io.Writer, dir string, res []renderedDevice) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -111,6 +103,6 @@ func writeRendered(talk io.Writer, dir string, res []renderedDevice) error {
 			return err
 		}
 	}
-	fmt.Fprintf(talk, "%s written to %s\n", count(len(res), "file"), dir)
+	fmt.Fprintf(talk, "%s written to %s\n", diag.Count(len(res), "file"), dir)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
 )
 
@@ -41,7 +43,7 @@ func (a *app) printRun(w io.Writer, r *rollout.Run, last bool) {
 			fmt.Fprintf(w, " (%s)", x.Cause)
 		}
 		if x.Message != "" {
-			fmt.Fprintf(w, ": %s", oneLine(x.Message))
+			fmt.Fprintf(w, ": %s", diag.OneLine(x.Message))
 		}
 		fmt.Fprintln(w)
 		for _, n := range x.Notes {
@@ -81,6 +83,14 @@ func (a *app) comesTo(r *rollout.Run, last bool) string {
 		return "\nto take the rest back: " + a.again("rollback", r.ID)
 	}
 	return "\nto finish it:    " + a.again("resume", r.ID) + "\nto take it back: " + a.again("rollback", r.ID)
+}
+
+// header is the first row of a table: the names of its columns for people, nothing for a program that reads along.
+func (a *app) header(names ...string) [][]string {
+	if s, ok := a.sys.out.(*screen); ok && s.terminal() {
+		return [][]string{names}
+	}
+	return nil
 }
 
 // seeRuns is the hint where a run is not there.
@@ -155,16 +165,19 @@ func (a *app) newRunsList() *cobra.Command {
 				}
 				return a.printJSON(runsJSON{"fabricctl/runs/v1", runs})
 			}
+			if len(runs) == 0 {
+				fmt.Fprintf(a.sys.err, "no runs in %s\n", dir)
+				return nil
+			}
+			rows := a.header("run", "status", "started", "fabric", "devices")
 			for _, r := range runs {
 				started := "not begun"
 				if !r.Started.IsZero() {
 					started = r.Started.Format(time.RFC3339)
 				}
-				fmt.Fprintf(a.sys.out, "%s  %-10s  %-20s  %s  %s\n", r.ID, r.Status, started, r.Fabric, outcomes(r))
+				rows = append(rows, []string{r.ID, string(r.Status), started, cmp.Or(r.Fabric, "not known"), outcomes(r)})
 			}
-			if len(runs) == 0 {
-				fmt.Fprintf(a.sys.err, "no runs in %s\n", dir)
-			}
+			printTable(a.sys.out, rows)
 			return nil
 		},
 	}
@@ -273,7 +286,7 @@ func (a *app) newLock() *cobra.Command {
 	}
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "List the leases in the state directory",
+		Short: "List the leases in the state directory that are not free",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			json, err := a.wants("text", "json")
@@ -294,13 +307,23 @@ func (a *app) newLock() *cobra.Command {
 				}
 				return a.printJSON(locksJSON{"fabricctl/locks/v1", ls})
 			}
+			rows := a.header("fabric", "state", "by", "run", "fence")
+			empty := len(rows)
 			for _, l := range ls {
-				state := cmp.Or(l.Free, "expired")
+				if l.Free != "" {
+					continue
+				}
+				state := "expired"
 				if l.Held(time.Now()) {
 					state = "held until " + l.Expires.Format(time.RFC3339)
 				}
-				fmt.Fprintf(a.sys.out, "%-16s %s by %s (pid %d), run %s, fence %d\n", l.Name, state, l.Owner, l.PID, l.Run, l.Fence)
+				rows = append(rows, []string{l.Name, state, fmt.Sprintf("%s (pid %d)", l.Owner, l.PID), l.Run, strconv.FormatUint(l.Fence, 10)})
 			}
+			if len(rows) == empty {
+				fmt.Fprintf(a.sys.err, "no lease is held in %s\n", dir)
+				return nil
+			}
+			printTable(a.sys.out, rows)
 			return nil
 		},
 	}

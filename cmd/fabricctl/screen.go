@@ -277,3 +277,11 @@ func (s *screen) fit() {
 		s.width = w
 	}
 }
+
+// widthOf is how many columns w shows: 0 where it is no terminal that shows text.
+func widthOf(w io.Writer) int {
+	if s, ok := w.(*screen); ok {
+		return s.width
+	}
+	return 0
+}

@@ -147,7 +147,7 @@ func (a *app) loadAny() (loaded, error) {
 	}
 	printFindings(a.sys.err, slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Severity == diag.Info }))
 	if l.HasErrors() {
-		return loaded{}, fail(exitError, "", "the inventory has %s; nothing was done", count(l.Count(diag.Error), "error"))
+		return loaded{}, fail(exitError, "", "the inventory has %s; nothing was done", diag.Count(l.Count(diag.Error), "error"))
 	}
 	return loaded{fabric: f, findings: l}, nil
 }
@@ -191,7 +191,7 @@ func (ts targets) named(name string, e *model.Endpoint) (target, error) {
 		t.Platform = t.Device.Platform
 	}
 	if !e.Address.Set {
-		return t, fail(exitError, "add an address under devices."+name+" in the inventory", "the inventory gives no address of %s", name)
+		return t, fail(exitError, "give an Inventory with -f that has devices: {"+name+": {address: 10.0.0.11}}", "no layer gives an address of %s", name)
 	}
 	if t.Platform == "" {
 		return t, fail(exitError, fmt.Sprintf("add a platform under devices.%s in the inventory, such as platform: sonic/sn5600", name),
