@@ -34,7 +34,7 @@ func TestPlanThatUnprotects(t *testing.T) {
 	for _, want := range []string{
 		"error: lossless-protected: after this plan, and not now, class training is lossless, but its dscp 26 leads to priority 3 on spine1:",
 		"where PFC is on for priority 4: a full buffer drops it",
-		"hint: own pfc on spine1, or set it by hand: the model says priority 3 pfc on, spine1 none",
+		"hint: own pfc on spine1, or set it by hand: the model says priority 3 pfc on, spine1 off",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in %s", want, r)

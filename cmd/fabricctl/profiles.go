@@ -322,7 +322,7 @@ func printFact(w io.Writer, f factJSON, wide int) {
 // text is the value in one line; of a table, how long it is.
 func (f factJSON) text() string {
 	if f.Rows != nil {
-		return count(len(f.Rows), "row")
+		return diag.Count(len(f.Rows), "row")
 	}
 	return strings.Join(f.Values, ", ")
 }
