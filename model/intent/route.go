@@ -62,3 +62,6 @@ func listedRoutes(f *model.Fabric) []Route {
 	}
 	return rs
 }
+
+// OnlyManagement reports whether nothing but management runs over the port's link, so that no RDMA comes from there.
+func (p *Port) OnlyManagement() bool { return p.Carries == model.CarriesManagement }
