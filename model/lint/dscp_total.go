@@ -27,7 +27,7 @@ type mapping struct {
 func runDSCPTotal(p *Pass) {
 	var maps causes[mapping]
 	for _, pl := range p.Places {
-		if pl.Knows(intent.AreaMaps) {
+		if !pl.Device.Host && pl.Knows(intent.AreaMaps) { // of hosts, the classes that matter are host-mapping's
 			maps.add(mapping{pl.Policy.DSCP, pl.Active}, pl)
 		}
 	}

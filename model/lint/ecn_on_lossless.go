@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -33,23 +34,22 @@ func runECNOnLossless(p *Pass) {
 			continue
 		}
 		for i, q := range pl.Policy.Queues {
-			if q.Lossless && !q.ECN.On {
+			if q.Lossless && !q.ECN.On && !q.Drop { // what drops is wred-on-lossless's
 				bad.add(unmarked{i, class(pl.Device, i), pl.Origin(perQueue("lossless.", i, "")).At(), pl.Active}, pl)
 			}
 		}
 	}
 	for c, w := range bad.all {
-		s := startingRamp(w.first.Port.Speed)
+		ramp, label := startingECN(start(&w.first))
 		f := diag.Finding{
 			Pos:  c.line,
 			Msg:  fmt.Sprintf("%s is lossless, but its queue %d has no ecn on %s: pause is the only control", c.class, c.prio, w),
-			Hint: fmt.Sprintf("add ecn: {kmin: %v, kmax: %v, pmax: %v} to %s", s.kmin, s.kmax, s.pmax, c.class),
+			Hint: fmt.Sprintf("add %s to %s (%s)", ramp, c.class, label),
 		}
 		if off := ecnOff(p, c.prio); off != nil {
 			f.Severity = diag.Warning
 			f.Pos = cmp.Or(off.At(), c.line)
-			f.Hint = "if PFC alone is meant, acknowledge " + p.rule.ID + " with the reason; if not, set ecn to " +
-				fmt.Sprintf("{kmin: %v, kmax: %v, pmax: %v}", s.kmin, s.kmax, s.pmax)
+			f.Hint = fmt.Sprintf("if PFC alone is meant, acknowledge %s with the reason; if not, set %s (%s)", p.rule.ID, strings.Replace(ramp, "ecn: ", "ecn to ", 1), label)
 		}
 		p.report(w, f)
 	}

@@ -63,7 +63,7 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 	o := func(suffix string) diag.Related {
 		return setHere(suffix, w.first.Origin(perQueue("ecn.", c.prio, "."+suffix)))
 	}
-	e, start := c.ecn, startingRamp(w.first.Port.Speed)
+	e, start := c.ecn, start(&w.first)
 	switch {
 	case e.Kmin > e.Kmax && e.Kmax > 0:
 		p.report(w, diag.Finding{
@@ -72,19 +72,23 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 			Hint: fmt.Sprintf("raise kmax to at least %v, or lower kmin to at most %v", e.Kmin, e.Kmax),
 		})
 	case e.Kmin <= 0 && e.Kmax > 0:
+		hint := fmt.Sprintf("set kmin to %v", start.Kmin)
+		if e.Kmax < start.Kmin {
+			hint = fmt.Sprintf("set kmin to %v and kmax to %v", start.Kmin, start.Kmax)
+		}
 		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.kmin, c.kmax), Related: []diag.Related{o("kmin"), o("kmax")},
 			Msg:  fmt.Sprintf("kmin of %s is %v with kmax %v on %s: even an empty queue would mark", c.class, e.Kmin, e.Kmax, w),
-			Hint: fmt.Sprintf("set kmin to %v", min(start.kmin, e.Kmax)),
+			Hint: hint,
 		})
 	case e.Kmax <= 0:
 		kmin := e.Kmin
 		if kmin <= 0 {
-			kmin = start.kmin
+			kmin = start.Kmin
 		}
-		hint := fmt.Sprintf("set kmax to %v", max(start.kmax, kmin))
+		hint := fmt.Sprintf("set kmax to %v", max(start.Kmax, kmin))
 		if e.Kmin <= 0 {
-			hint = fmt.Sprintf("set kmin to %v and kmax to %v", start.kmin, start.kmax)
+			hint = fmt.Sprintf("set kmin to %v and kmax to %v", start.Kmin, start.Kmax)
 		}
 		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.kmax, c.kmin), Related: []diag.Related{o("kmin"), o("kmax")},
@@ -96,7 +100,7 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 	switch {
 	case e.Pmax <= 0:
 		pmax.Msg = fmt.Sprintf("pmax of %s is %v on %s: nothing is marked between kmin %v and kmax %v", c.class, e.Pmax, w, e.Kmin, e.Kmax)
-		pmax.Hint = fmt.Sprintf("set pmax to %v", start.pmax)
+		pmax.Hint = fmt.Sprintf("set pmax to %v", start.Pmax)
 	case e.Pmax > wholePercent:
 		pmax.Msg = fmt.Sprintf("pmax %v of %s is above %v on %s", e.Pmax, c.class, wholePercent, w)
 		pmax.Hint = fmt.Sprintf("lower pmax to at most %v", wholePercent)

@@ -30,9 +30,10 @@ type Rule struct {
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
 	return []Rule{
-		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnOnLossless, ecnOrder, ecnSame, losslessProtected, marking, mtuPath, mtuRoCE,
-		oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, sharedPort, sharedPriority,
-		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn,
+		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnDCTCP, ecnExpressible, ecnGranularity,
+		ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, losslessProtected, marking, mtuPath,
+		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,
+		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, wredOnLossless,
 	}
 }
 

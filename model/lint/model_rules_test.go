@@ -105,7 +105,8 @@ platform: {asic: chip, iface: "Ethernet%d", iface_step: 8, source: vendor, confi
 			name:    "a rail with another ratio than the others is one of its own",
 			replace: []string{hosts, "hosts:  {per_leaf: 2, rails: 2}", links, links + "    list: [{a: \"leaf2:uplink-1\", b: \"spine1:downlink-2\", speed: 200Gbps}, {a: \"leaf2:uplink-2\", b: \"spine2:downlink-2\", speed: 200Gbps}]\n"},
 			want: []string{`fabric.yaml:11:65: info: oversubscription: leaf2: 800Gbps from 2 ports below over 400Gbps on 2 uplinks to 2 switches above is 2:1, and 4:1 when one of them is lost
-    hint: add 2 uplinks of 200Gbps to each for 1:1`},
+    hint: add 2 uplinks of 200Gbps to each for 1:1`, `fabric.yaml:18:17: warning: ecn-scale: kmin 350KB of class training is the same for ports of 200Gbps (leaf2:uplink-1) and of 800Gbps (leaf1:uplink-1): the queue that it allows drains in 14us at the one, in 3.5us at the other
+    hint: give the ports of 200Gbps thresholds of their own under overrides, such as kmin 87KB and kmax 100KB, or acknowledge ecn-scale with the reason`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	shipped "github.com/fabricctl/fabricctl/examples"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/lint"
@@ -219,6 +220,12 @@ func broken(n *intent.Net) map[string]bool {
 				e := p.Queues[q].ECN
 				b["ecn-order"] = b["ecn-order"] || e.On && (e.Kmin <= 0 || e.Kmax < e.Kmin || e.Pmax <= 0 || e.Pmax > 100*units.OnePercent)
 				b["ecn-on-lossless"] = b["ecn-on-lossless"] || p.Queues[q].Lossless && !e.On
+				if p.Queues[q].Lossless && soundRamp(e) {
+					const roundTrip, flows = 8e-6, 2 * 16
+					x, _ := derive.FixedPointOf(derive.PaperDCQCN(), d.Ports[j].Speed, flows)
+					b["ecn-dctcp"] = b["ecn-dctcp"] || float64(e.Kmin)*8*7 < float64(d.Ports[j].Speed)*roundTrip
+					b["pmax-sufficient"] = b["pmax-sufficient"] || float64(e.Pmax) < x.P*float64(100*units.OnePercent)
+				}
 				b["pfc-symmetry"] = b["pfc-symmetry"] || !peer.Host &&
 					p.Queues[q].Lossless != peer.PolicyOf(peer.Port(d.Ports[j].PeerPort)).Queues[q].Lossless
 			}
@@ -261,11 +268,13 @@ func badChain(p *intent.Policy) bool {
 	return false
 }
 
+// soundRamp reports whether a queue marks by a ramp that can be one.
+func soundRamp(e intent.ECN) bool {
+	return e.On && e.Kmin > 0 && e.Kmin <= e.Kmax && e.Pmax > 0 && e.Pmax <= 100*units.OnePercent
+}
+
 // oddRamp reports whether a like port of a like device has another sound ramp.
 func oddRamp(n *intent.Net, d *intent.Device, port *intent.Port) bool {
-	sound := func(e intent.ECN) bool {
-		return e.On && e.Kmin > 0 && e.Kmin <= e.Kmax && e.Pmax > 0 && e.Pmax <= 100*units.OnePercent
-	}
 	for i := range n.Devices {
 		for j := range n.Devices[i].Ports {
 			x, y := &n.Devices[i], &n.Devices[i].Ports[j]
@@ -274,7 +283,7 @@ func oddRamp(n *intent.Net, d *intent.Device, port *intent.Port) bool {
 			}
 			for q := range 8 {
 				a, b := d.PolicyOf(port).Queues[q].ECN, x.PolicyOf(y).Queues[q].ECN
-				if sound(a) && sound(b) && a != b {
+				if soundRamp(a) && soundRamp(b) && a != b {
 					return true
 				}
 			}

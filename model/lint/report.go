@@ -10,6 +10,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // causes groups what a rule sees by its cause, in the order in which causes are first seen.
@@ -147,21 +148,16 @@ func perQueue(prefix string, prio int, suffix string) intent.Field {
 	return intent.Field(prefix + strconv.Itoa(prio) + suffix)
 }
 
-// ramp is a published starting point for ECN thresholds; a start, not an answer.
-type ramp struct {
-	kmin, kmax units.Bytes
-	pmax       units.Percent
+// start is where the thresholds of a port may start that has none, by its speed and its chip.
+func start(pl *Place) profiles.Start {
+	speed := pl.Port.Speed
+	if speed <= 0 {
+		speed = 400 * units.Gbps
+	}
+	return pl.Device.Profile.Start(speed)
 }
 
-// startingRamp is NVIDIA's default up to 100 Gbps (150 KB, 1500 KB, 10 %), a middle way at 200 Gbps (400 KB, 2 MB,
-// 10 %) and half of Alibaba's scaling above (800 KB, 3200 KB, 20 %); the page of ecn-on-lossless says so too.
-func startingRamp(speed units.BitRate) ramp {
-	const gbps = 1_000_000_000
-	switch {
-	case speed > 0 && speed <= 100*gbps:
-		return ramp{150_000, 1_500_000, 100_000}
-	case speed > 0 && speed <= 200*gbps:
-		return ramp{400_000, 2_000_000, 100_000}
-	}
-	return ramp{800_000, 3_200_000, 200_000}
+// startingECN is the ramp of a starting point as a model writes it, and who stands behind it.
+func startingECN(s profiles.Start) (yaml, label string) {
+	return fmt.Sprintf("ecn: {kmin: %v, kmax: %v, pmax: %v}", s.Kmin, s.Kmax, s.Pmax), "a starting point for " + s.Speed.String() + ", " + string(s.Ramp.Label)
 }

@@ -177,9 +177,9 @@ func TestRules(t *testing.T) {
 			},
 			want: []string{
 				`leaf1:uplink-2: error: ecn-on-lossless: priority 4 is lossless, but its queue 4 has no ecn on leaf1 and spine2: pause is the only control
-    hint: add ecn: {kmin: 400KB, kmax: 2MB, pmax: 10%} to priority 4`,
+    hint: add ecn: {kmin: 400KB, kmax: 2MB, pmax: 10%} to priority 4 (a starting point for 200Gbps, extrapolated)`,
 				`fabric.yaml:14:11: error: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and leaf2: pause is the only control
-    hint: add ecn: {kmin: 150KB, kmax: 1.5MB, pmax: 10%} to class training`,
+    hint: add ecn: {kmin: 150KB, kmax: 1.5MB, pmax: 10%} to class training (a starting point for 100Gbps, published)`,
 			},
 		},
 		{
