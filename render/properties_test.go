@@ -27,6 +27,7 @@ func checkProperties(t *testing.T, x target) {
 		"every owned setting matters":   propMutation,
 		"each prefix of a diff is sane": propPrefix,
 		"input order does not matter":   propShuffled,
+		"who it is does not matter":     propTwins,
 		"remaining resumes anywhere":    propRemaining,
 		"classes leave nothing behind":  propLeft,
 	} {
@@ -91,6 +92,30 @@ func propLift(t *rapid.T, x target) {
 		if diff := cmp.Diff(want, got.Only(want.Known)); diff != "" {
 			t.Fatalf("%s (-want +lifted):\n%s", iface, diff)
 		}
+	}
+}
+
+// propTwins is what Shared relies on.
+func propTwins(t *rapid.T, x target) {
+	d := drawDevice(t, x)
+	o := d
+	o.Name, o.Pod, o.Plane, o.Group, o.Serial, o.Hostname, o.Address = "leaf2", "pod2", "plane2", "g2", "S2", "other", "10.0.0.2:22"
+	o.Origins = nil
+	o.Ports = slices.Clone(d.Ports)
+	for i := range o.Ports {
+		o.Ports[i].Peer, o.Ports[i].PeerPort = "spine2", "downlink-7"
+	}
+	if !intent.Twins(&d, &o) {
+		t.Fatal("these are no twins")
+	}
+	mustEqual(t, "the twin", rendered(t, x, d), rendered(t, x, o))
+	var s Shared
+	for _, d := range []intent.Device{d, o} {
+		c, l := s.Render(x.dialect, &d, x.facts)
+		if len(l) > 0 {
+			t.Fatalf("findings on a valid device: %v", l)
+		}
+		mustEqual(t, "shared", rendered(t, x, d), c)
 	}
 }
 

@@ -117,9 +117,11 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 // inexpressible are the findings of rendering each device, on all processors.
 func inexpressible(net *intent.Net) []diag.List {
 	found := make([]diag.List, len(net.Devices))
+	var shared render.Shared
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
-	for i, dev := range net.Devices {
+	for i := range net.Devices {
+		dev := &net.Devices[i]
 		d := render.ByOS(dev.OS())
 		if d == nil || dev.State == intent.Absent {
 			continue
@@ -127,7 +129,7 @@ func inexpressible(net *intent.Net) []diag.List {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			_, found[i] = d.Render(dev, render.Facts{})
+			_, found[i] = shared.Render(d, dev, render.Facts{})
 		})
 	}
 	wg.Wait()

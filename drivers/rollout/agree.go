@@ -43,6 +43,7 @@ func (e *Engine) eachAgrees(p *Plan, net *intent.Net) error {
 		model[net.Devices[i].Name] = &net.Devices[i]
 	}
 	errs := make([]error, len(p.Devices))
+	var shared render.Shared
 	slots := make(chan struct{}, e.parallel())
 	var wg sync.WaitGroup
 	for i := range p.Devices {
@@ -56,7 +57,7 @@ func (e *Engine) eachAgrees(p *Plan, net *intent.Net) error {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			d.Verified = want.Profile.Verified
-			if err := e.agrees(d, *want, p.Adopt); err != nil {
+			if err := e.agrees(d, *want, p.Adopt, &shared); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", d.Name, err)
 			}
 		})
@@ -65,8 +66,8 @@ func (e *Engine) eachAgrees(p *Plan, net *intent.Net) error {
 	return cmp.Or(errs...)
 }
 
-// agrees compares the plan of one device with the device of the model.
-func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
+// agrees compares the plan of one device with the device of the model. Renderings are shared with its twins.
+func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool, shared *render.Shared) error {
 	m, _ := mode(&want)
 	switch {
 	case d.OS != want.OS() || d.Platform != want.Platform || d.Host != want.Host:
@@ -98,7 +99,7 @@ func (e *Engine) agrees(d *DevicePlan, want intent.Device, adopt bool) error {
 	}
 	f := d.Facts
 	f.Names = d.Adopted
-	asked, finds := dialect.Render(want, f)
+	asked, finds := shared.Render(dialect, &want, f)
 	if finds.HasErrors() {
 		return fmt.Errorf("the model cannot be expressed on it")
 	}

@@ -470,7 +470,7 @@ func newFabric(dir string, names ...string) *fabric {
 func testDevice(name string) intent.Device {
 	d := intent.Device{Name: name, Fabric: "pod1", Platform: "test/box", Serial: "S-" + name, Host: name[0] == 'h', Profile: profiles.Platform{Verified: true}}
 	d.Manage[intent.AreaMTU] = intent.Own
-	d.Ports = []intent.Port{{Name: "downlink-1", Iface: "p1", Manage: d.Manage}, {Name: "downlink-2", Iface: "p2", Manage: d.Manage}}
+	d.Ports = []intent.Port{{Name: "downlink-1", Iface: "p1", Site: name, Manage: d.Manage}, {Name: "downlink-2", Iface: "p2", Site: name, Manage: d.Manage}}
 	d.Intern(intent.Policy{Known: intent.AreaSet(intent.AreaMTU), MTU: 9000})
 	return d
 }

@@ -125,6 +125,9 @@ func heldIfaces(d *intent.Device, h journal.Hold) []string {
 
 // without is d with the held ports taken for ports in maintenance: looked at, and not written.
 func (hs holdSet) without(d intent.Device) intent.Device {
+	if len(hs) == 0 {
+		return d
+	}
 	d.Ports = slices.Clone(d.Ports)
 	for _, h := range hs {
 		for _, p := range heldPorts(&d, h) {

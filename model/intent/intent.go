@@ -470,14 +470,15 @@ func (d *Device) Port(name string) *Port {
 // Bind returns d with interface names replaced by the device's own: aliases maps a PCI address or a front-panel
 // alias to the name that the device uses.
 func (d Device) Bind(aliases map[string]string) Device {
-	if len(aliases) == 0 {
-		return d
-	}
-	d.Ports = slices.Clone(d.Ports)
-	for i := range d.Ports {
-		if n := aliases[d.Ports[i].Iface]; n != "" {
-			d.Ports[i].Iface = n
+	for i, cloned := 0, false; i < len(d.Ports); i++ { // most devices are modelled in their own names, and share their ports
+		n := aliases[d.Ports[i].Iface]
+		if n == "" {
+			continue
 		}
+		if !cloned {
+			d.Ports, cloned = slices.Clone(d.Ports), true
+		}
+		d.Ports[i].Iface = n
 	}
 	return d
 }
