@@ -91,7 +91,10 @@ func PlatformHint(name string, names []string) string {
 	w := Closest(name, names)
 	switch {
 	case len(same) > 0:
-		return didYouMean(name, same)
+		if near := Closest(name, same); near != "" && sure(strings.TrimPrefix(name, os), strings.TrimPrefix(near, os)) {
+			return "did you mean " + near + "?"
+		}
+		return known(same)
 	case len(models) > 0:
 		return "did you mean " + strings.Join(models, " or ") + "?"
 	case w != "" && sure(name, w):

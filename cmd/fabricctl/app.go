@@ -135,6 +135,10 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		if errors.As(err, &bad) && bad.GetFlag().Value.Type() == "duration" {
 			return fail(exitUsage, "write a number with its unit, for example 90s, 30m or 48h", "--%s %s is not a duration", bad.GetFlag().Name, bad.GetValue())
 		}
+		var none *pflag.NotExistError
+		if errors.As(err, &none) && len(none.GetSpecifiedName()) > 1 {
+			return fail(exitUsage, nearFlag(c, none.GetSpecifiedName()), "%s has no flag --%s", c.CommandPath(), none.GetSpecifiedName())
+		}
 		return fail(exitUsage, "", "%w", err)
 	})
 	f := root.PersistentFlags()

@@ -139,6 +139,9 @@ func (o *doctorFlags) check() error {
 	if o.capture == "" {
 		return nil
 	}
+	if err := outFile("--capture", o.capture, "capture.tar.gz"); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(o.capture); err == nil {
 		return fail(exitError, "name another file", "%s is there already, and a capture is never written over a file", o.capture)
 	}

@@ -58,7 +58,7 @@ func (a *app) progress(e rollout.Event) {
 		}
 	}
 	if e.Message != "" {
-		text += ": " + diag.OneLine(e.Message)
+		text += ": " + diag.OneLine(nameless(e.Message, e.Device))
 	}
 	fmt.Fprintln(a.sys.err, text)
 }

@@ -55,6 +55,9 @@ pointer on a box or a link tells the rest. A model with errors is drawn too, as 
 }
 
 func (a *app) runGraph(o graphFlags) error {
+	if a.output == "svg" {
+		return fail(exitUsage, "write --out fabric.svg", "-o svg: a picture goes to a file")
+	}
 	json, err := a.wants("text", "json", "dot")
 	switch {
 	case err != nil:
@@ -92,6 +95,9 @@ func (a *app) runGraph(o graphFlags) error {
 func (a *app) drawGraph(o graphFlags) error {
 	draw, err := drawer(o.out)
 	if err != nil {
+		return err
+	}
+	if err := outFile("--out", o.out, "fabric.svg"); err != nil {
 		return err
 	}
 	m, err := a.load(a.fabric)

@@ -3,9 +3,24 @@ package main
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
+
+// nearFlag is the hint for a flag that a command does not have: the nearest one of its own or of all commands.
+func nearFlag(c *cobra.Command, name string) string {
+	var flags []string
+	for _, set := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
+		set.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	}
+	if w := model.Closest(name, flags); w != "" {
+		return "did you mean --" + w + "?"
+	}
+	return ""
+}
 
 // noDevice says that a name is not in the model.
 func noDevice(net *intent.Net, name string) error {

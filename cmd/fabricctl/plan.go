@@ -144,6 +144,11 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 	if err := v.check(); err != nil {
 		return err
 	}
+	if out != "" {
+		if err := outFile("--out", out, "plan.json"); err != nil {
+			return err
+		}
+	}
 	p, err := a.plan(ctx, o)
 	if err != nil {
 		return err

@@ -163,6 +163,12 @@ func noProfile(cat *profiles.Catalog, kind, match string, args []string) error {
 			names = append(names, p.Name)
 		}
 		hint = "there are " + strings.Join(names, ", ") + "; " + hint
+	} else {
+		var names []string
+		for _, p := range listed(cat, kind, "", nil) {
+			names = append(names, p.Name)
+		}
+		hint = meant(args[0], names, hint)
 	}
 	return fail(exitError, hint, "no platform, ASIC or NIC is called %q", args[0])
 }

@@ -44,6 +44,9 @@ and what is observed is rendered too. Same input, same bytes.`,
 			if err != nil {
 				return err
 			}
+			if err := outDir("--out", out); err != nil {
+				return err
+			}
 			m, err := a.mustLoad()
 			if err != nil {
 				return err

@@ -43,7 +43,7 @@ func (a *app) printRun(w io.Writer, r *rollout.Run, last bool) {
 			fmt.Fprintf(w, " (%s)", x.Cause)
 		}
 		if x.Message != "" {
-			fmt.Fprintf(w, ": %s", diag.OneLine(x.Message))
+			fmt.Fprintf(w, ": %s", diag.OneLine(nameless(x.Message, x.Device)))
 		}
 		fmt.Fprintln(w)
 		for _, n := range x.Notes {
@@ -66,8 +66,12 @@ func (a *app) printRun(w io.Writer, r *rollout.Run, last bool) {
 // comesTo is what is in force after an attempt, and how to go on when only a part is.
 func (a *app) comesTo(r *rollout.Run, last bool) string {
 	inForce, back, left := false, false, false
+	var hands []string
 	for _, x := range r.Results {
 		sure := x.Outcome != rollout.Unknown && x.Outcome != rollout.NeedsHands
+		if x.Outcome == rollout.NeedsHands {
+			hands = append(hands, x.Device)
+		}
 		inForce = inForce || !sure || x.Outcome == rollout.Applied && x.Steps > 0
 		back = back || x.Outcome == rollout.RolledBack
 		left = left || !sure || x.Cause != rollout.None || r.Kind == rollout.KindRollback && x.Outcome == rollout.Applied
@@ -79,10 +83,15 @@ func (a *app) comesTo(r *rollout.Run, last bool) string {
 		return ": nothing was written"
 	case !left || !last:
 		return ""
-	case r.Kind == rollout.KindRollback:
-		return "\nto take the rest back: " + a.again("rollback", r.ID)
 	}
-	return "\nto finish it:    " + a.again("resume", r.ID) + "\nto take it back: " + a.again("rollback", r.ID)
+	first := ""
+	if len(hands) > 0 {
+		first = "\nfirst:           log in to " + nameList(hands) + ", and put right by hand what is said of it above"
+	}
+	if r.Kind == rollout.KindRollback {
+		return first + "\nto take the rest back: " + a.again("rollback", r.ID)
+	}
+	return first + "\nto finish it:    " + a.again("resume", r.ID) + "\nto take it back: " + a.again("rollback", r.ID)
 }
 
 // header is the first row of a table: the names of its columns for people, nothing for a program that reads along.
@@ -266,6 +275,9 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 				return err
 			}
 			e.Model = m.fabric.Digest()
+			if h, err := rollout.Show(e.StateDir, args[0], time.Now()); err == nil && h.Fabric != m.net.Fabric {
+				fmt.Fprintf(a.sys.err, "warning: run %s is of fabric %s, and the model given with -f is of %s\n", args[0], h.Fabric, m.net.Fabric)
+			}
 			r, err := act(ctx, e, args[0])
 			return a.finish(ctx, r, err, json)
 		},

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -163,7 +165,10 @@ func (ts targets) find(arg string) (target, error) {
 			return target{}, noDevice(ts.model.net, arg)
 		}
 		hint := "for a device without an inventory write " + strings.Join(systems(), ":ADDRESS, ") + ":ADDRESS"
-		return target{}, fail(exitError, hint, "there is no device %q in the layers given with -f", arg)
+		if len(ts.app.fabric) == 0 {
+			return target{}, fail(exitError, "give the inventory that has it with -f; "+hint, "nothing says what %q is: no layer is given", arg)
+		}
+		return target{}, fail(exitError, cmp.Or(nearName(arg, ts.names(), "they have "), hint), "there is no device %q in the layers given with -f", arg)
 	}
 	if !slices.Contains(systems(), os) {
 		return target{}, fail(exitUsage, "the operating systems are "+strings.Join(systems(), ", "),
@@ -171,7 +176,7 @@ func (ts targets) find(arg string) (target, error) {
 	}
 	host, port, err := model.ParseAddress(address)
 	if err != nil {
-		return target{}, fail(exitUsage, "for example: "+os+":10.0.0.12 or "+os+":[2001:db8::1]:8080", "%s: %w", arg, err)
+		return target{}, fail(exitUsage, "for example: "+os+":10.0.0.12 or "+os+":[2001:db8::1]:8080", "%s: %w", strings.TrimSuffix(arg, ":"), err)
 	}
 	e := ts.model.fabric.DefaultEndpoint(arg, host)
 	if port != 0 {
@@ -199,6 +204,11 @@ func (ts targets) named(name string, e *model.Endpoint) (target, error) {
 	}
 	t.OS, _, _ = strings.Cut(t.Platform, "/")
 	return t, nil
+}
+
+// names are the devices of the layers.
+func (ts targets) names() []string {
+	return slices.SortedFunc(maps.Keys(ts.model.fabric.Endpoints), intent.CompareNames)
 }
 
 // all are the devices of the layers that can be reached: those of the Fabric, or else of the inventory.

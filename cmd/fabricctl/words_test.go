@@ -292,3 +292,22 @@ func TestNobodyReads(t *testing.T) {
 		t.Errorf("%v is left: %v", left, err)
 	}
 }
+
+// TestRunThatNeedsHands says once which device it is, what is wrong there, and in which order to go on.
+func TestRunThatNeedsHands(t *testing.T) {
+	r := &rollout.Run{ID: "r1", Kind: rollout.KindRollback, Results: []rollout.Result{
+		{Device: "leaf1", Outcome: rollout.RolledBack},
+		{Device: "leaf3", Outcome: rollout.NeedsHands, Cause: rollout.Refused, Message: `leaf3: the device changed since the plan: mtu is "1500", was "9214"`},
+	}}
+	var b strings.Builder
+	(&app{fabric: []string{"pod1"}}).printRun(&b, r, true)
+	want := `leaf1            rolled-back
+leaf3            needs-hands (refused): the device changed since the plan: mtu is "1500", was "9214"
+run r1
+first:           log in to leaf3, and put right by hand what is said of it above
+to take the rest back: fabricctl runs rollback r1 -f pod1
+`
+	if d := cmp.Diff(want, string((&screen{}).dyed([]byte(b.String())))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
