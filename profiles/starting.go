@@ -148,11 +148,24 @@ func (s Start) scaled(speed units.BitRate) Start {
 	return s
 }
 
-// Start is where the ports of a platform start at a speed; see StartingPoint.
+// Start is where the ports of a platform start at a speed; see StartingPoint. The alpha is that of the platform's own
+// headroom table where that has one for the speed, and the bounds hold it.
 func (p Platform) Start(speed units.BitRate) Start {
 	buffer := p.Chip.Buffer
 	if buffer == 0 {
 		buffer = p.Pool.Lossless + p.Pool.Headroom
 	}
-	return StartingPoint(speed, buffer)
+	s := StartingPoint(speed, buffer)
+	if row, _, ok := p.HeadroomAt(speed, 0); ok && row.Alpha.Den > 0 {
+		s.Alpha, s.AlphaFrom = row.Alpha, Behind{LabelPublished, "headroom table of " + p.Name}
+		if less(s.Alpha, s.AlphaLo) {
+			s.AlphaLo = s.Alpha
+		}
+		if less(s.AlphaHi, s.Alpha) {
+			s.AlphaHi = s.Alpha
+		}
+	}
+	return s
 }
+
+func less(a, b units.Ratio) bool { return int64(a.Num)*int64(b.Den) < int64(b.Num)*int64(a.Den) }

@@ -54,6 +54,16 @@ func TestStartingPoint(t *testing.T) {
 			t.Errorf("%s starts at %s, want %s", name, s.ID, want)
 		}
 	}
+	for name, want := range map[string]string{
+		"sonic/sn5600": "1 published: headroom table of sonic/sn5600", "sonic/z9332f": "1/4 published: headroom table of sonic/z9332f",
+		"sonic/sn5400": "1/2 guess: between 1/8 (Azure) and 1 (SONiC)", "sonic/7800r3a-36d2": "1/32 published: headroom table of sonic/7800r3a-36d2",
+	} {
+		p, _ := c.Platform(name)
+		s := p.Start(400 * units.Gbps)
+		if got := s.Alpha.String() + " " + s.AlphaFrom.String(); got != want || less(s.Alpha, s.AlphaLo) || less(s.AlphaHi, s.Alpha) {
+			t.Errorf("%s starts with alpha %s (%s to %s), want %s", name, got, s.AlphaLo, s.AlphaHi, want)
+		}
+	}
 }
 
 // TestStartingData: every value has a source and a known label, every ramp is sound, and the order is that of the search.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -101,7 +102,8 @@ func TestEveryNIC(t *testing.T) {
 	}
 }
 
-// TestInitOnEveryPlatform: the model that init writes is valid, without a warning, on every switch that names its ports.
+// TestInitOnEveryPlatform: the model that init writes is valid, without a warning, on every switch that names its ports,
+// for links of hosts at any speed that it has.
 func TestInitOnEveryPlatform(t *testing.T) {
 	catalog, err := profiles.Default()
 	if err != nil {
@@ -112,19 +114,28 @@ func TestInitOnEveryPlatform(t *testing.T) {
 		if p.OS() == "linux" || p.Iface == "" || name == "sonic/vs" { // the virtual switch has fewer ports
 			continue
 		}
-		dir := filepath.Join(t.TempDir(), "pod1")
-		a := &app{sys: quiet(), output: "text"}
-		if err := a.runInit(dir, initOptions{spines: 2, leaves: 4, perLeaf: 8, platform: name}); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		m, err := (&app{sys: quiet()}).load([]string{dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range m.findings {
-			if f.Severity != diag.Info {
-				t.Errorf("%s: %s", name, f)
+		for _, speed := range []units.BitRate{0, 25 * units.Gbps, 100 * units.Gbps, 200 * units.Gbps, 400 * units.Gbps, 800 * units.Gbps} {
+			if p.Speed > 0 && speed > p.Speed {
+				continue
+			}
+			o := initOptions{spines: 2, leaves: 4, perLeaf: 8, platform: name}
+			if speed > 0 {
+				o.speed = speed.String()
+			}
+			dir := filepath.Join(t.TempDir(), "pod1")
+			a := &app{sys: quiet(), output: "text"}
+			if err := a.runInit(dir, o); err != nil {
+				t.Errorf("%s at %s: %v", name, o.speed, err)
+				continue
+			}
+			m, err := (&app{sys: quiet()}).load([]string{dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range m.findings {
+				if f.Severity != diag.Info || f.Rule == "starting-values" {
+					t.Errorf("%s at %s: %s", name, o.speed, f)
+				}
 			}
 		}
 	}

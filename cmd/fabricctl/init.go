@@ -19,8 +19,7 @@ import (
 // modeline tells an editor's YAML language server where the schema of a document is.
 const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
 
-// fabricTemplate takes the name, the counts and the platform. Its thresholds are the starting point for 400G ports with 64 to 114 MB of
-// buffer: half of Alibaba's scaling, above SONiC's default of 1/2 MB.
+// fabricTemplate takes the name, the counts, the platform with its links and its NIC, and the thresholds of the lossless class.
 const fabricTemplate = modeline + `# What every switch port and every host of the fabric agrees on.
 # Check it:  fabricctl validate fabric.yaml inventory.yaml
 apiVersion: fabricctl/v1
@@ -30,7 +29,7 @@ metadata: {name: %[1]s}
 topology:
   spines: {count: %[2]d, platform: %[5]s}
   leaves: {count: %[3]d, platform: %[5]s}
-  hosts: {per_leaf: %[4]d, nic: connectx-7, netdevs: [rdma0]}
+  hosts: {per_leaf: %[4]d%[10]s, netdevs: [rdma0]}
   links:
     leaf_spine: {speed: %[6]s, cable: 40m%[8]s}
     host_leaf: {speed: %[7]s, cable: 5m}
@@ -43,9 +42,7 @@ classes:
     dscp: [26]
     priority: 3
     lossless: true
-    # Starting values, not answers: half of the published 400G scaling of Alibaba. Tune them on your fabric.
-    ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%%}
-    bandwidth: 60%%
+%[11]s    bandwidth: 60%%
   - name: cnp
     role: cnp
     dscp: [48]
@@ -79,7 +76,7 @@ var nameRE = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
 
 type initOptions struct {
 	spines, leaves, perLeaf int
-	platform                string
+	platform, speed         string
 }
 
 func (a *app) newInit() *cobra.Command {
@@ -89,8 +86,10 @@ func (a *app) newInit() *cobra.Command {
 		Short: "Write a model to start from",
 		Long: `Write DIR/fabric.yaml and DIR/inventory.yaml: a two-tier fabric with one lossless class, everything observed. Beside
 them lies ` + schemaFile + `, by which an editor with a YAML language server completes and checks them.
+The thresholds are a starting point for the platform and the speed of the hosts' links, and a comment says of each whether
+somebody published it; fabricctl profiles --starting-points shows all.
 The directory's last element is the fabric's name. Files that exist are never overwritten.`,
-		Example: "  fabricctl init pod1 --leaves 8 --hosts-per-leaf 16\n  fabricctl validate pod1/fabric.yaml pod1/inventory.yaml",
+		Example: "  fabricctl init pod1 --leaves 8 --hosts-per-leaf 16\n  fabricctl init pod2 --platform sonic/sn4600c --speed 100Gbps\n  fabricctl validate pod1/fabric.yaml pod1/inventory.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("init wants one directory")
@@ -103,6 +102,8 @@ The directory's last element is the fabric's name. Files that exist are never ov
 	c.Flags().IntVar(&o.leaves, "leaves", 4, "number of leaves")
 	c.Flags().IntVar(&o.perLeaf, "hosts-per-leaf", 8, "hosts on each leaf")
 	c.Flags().StringVar(&o.platform, "platform", "sonic/sn5600", "platform of spines and leaves")
+	c.Flags().StringVar(&o.speed, "speed", "", "speed of the hosts' links; default the platform's fastest, and at most 400Gbps")
+	mustComplete(c, "speed", "25Gbps", "100Gbps", "200Gbps", "400Gbps", "800Gbps")
 	return c
 }
 
@@ -135,7 +136,11 @@ func (a *app) runInit(dir string, o initOptions) error {
 	if !regexp.MustCompile(`^[a-z]+/[a-z0-9-]+$`).MatchString(o.platform) {
 		return usage("--platform %q: want OS/MODEL, such as sonic/sn5600", o.platform)
 	}
-	platform, err := a.switchPlatform(o.platform)
+	catalog, platform, err := a.switchPlatform(o.platform)
+	if err != nil {
+		return err
+	}
+	down, err := o.hostSpeed(platform)
 	if err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func (a *app) runInit(dir string, o initOptions) error {
 	}
 	var written []string
 	for _, f := range []struct{ name, text string }{
-		{"fabric.yaml", o.fabric(name, platform)},
+		{"fabric.yaml", o.fabric(name, platform, down, nicFor(catalog, down))},
 		{"inventory.yaml", inventoryTemplate},
 		{schemaFile, string(model.JSONSchema(false))},
 	} {
@@ -167,12 +172,40 @@ func (a *app) runInit(dir string, o initOptions) error {
 	return nil
 }
 
+// fastestHost is how fast links of hosts are unless somebody says otherwise: as fast as most adapters.
+const fastestHost = 400 * units.Gbps
+
+// hostSpeed is the speed of the hosts' links.
+func (o initOptions) hostSpeed(p profiles.Platform) (units.BitRate, error) {
+	if o.speed == "" {
+		return min(cmp.Or(p.Speed, fastestHost), fastestHost), nil
+	}
+	v, err := units.ParseBitRate(o.speed)
+	switch {
+	case err != nil:
+		return 0, fail(exitUsage, "write a rate such as 400Gbps", "--speed: %v", err)
+	case v < units.Gbps:
+		return 0, usage("--speed %v: want 1Gbps or more", v)
+	case p.Speed > 0 && v > p.Speed:
+		return 0, fail(exitUsage, "name a speed up to that, or another platform", "--speed %v is more than %s has, which is %v", v, p.Name, p.Speed)
+	}
+	return v, nil
+}
+
+// nicFor is an adapter that is fast enough; "" when none of the two is.
+func nicFor(catalog *profiles.Catalog, speed units.BitRate) string {
+	for _, name := range []string{"connectx-7", "connectx-8"} {
+		if nic, ok := catalog.NIC(name); ok && nic.Fastest() >= speed {
+			return name
+		}
+	}
+	return ""
+}
+
 // fabric is the Fabric document: links and MTU as the platform has them, and uplinks for an oversubscription of at most
-// 2:1.
-func (o initOptions) fabric(name string, p profiles.Platform) string {
-	const gbps units.BitRate = 1_000_000_000
-	up, mtu := cmp.Or(p.Speed, 800*gbps), units.Bytes(9216)
-	down := min(up, 400*gbps)
+// 2:1. Uplinks are at most twice as fast as links of hosts, so that one set of thresholds serves both.
+func (o initOptions) fabric(name string, p profiles.Platform, down units.BitRate, nic string) string {
+	up, mtu := min(cmp.Or(p.Speed, 2*down), 2*down), units.Bytes(9216)
 	if p.MaxMTU > 0 {
 		mtu = min(mtu, p.MaxMTU)
 	}
@@ -181,22 +214,46 @@ func (o initOptions) fabric(name string, p profiles.Platform) string {
 	if n := (units.BitRate(o.perLeaf)*down + above - 1) / above; n > 1 {
 		parallel = fmt.Sprintf(", parallel: %d", n)
 	}
-	return fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform, up, down, parallel, mtu)
+	if nic != "" {
+		nic = ", nic: " + nic
+	}
+	return fmt.Sprintf(fabricTemplate, name, o.spines, o.leaves, o.perLeaf, o.platform, up, down, parallel, mtu, nic, thresholds(p, down))
+}
+
+// thresholds are the lines of a lossless class that give its thresholds, and of each who stands behind it.
+func thresholds(p profiles.Platform, speed units.BitRate) string {
+	s := p.Start(speed)
+	var b strings.Builder
+	say := func(what string, from profiles.Behind) {
+		fmt.Fprintf(&b, "    #   %-10s  %s\n", what, from)
+	}
+	fmt.Fprintf(&b, "    # Starting values for ports of %v, not answers: tune them on your fabric.\n", speed)
+	say("kmin, kmax", s.Ramp)
+	say("pmax", s.PmaxFrom)
+	written := p.OS() == "sonic"
+	if written {
+		say("alpha", s.AlphaFrom)
+	}
+	fmt.Fprintf(&b, "    ecn: {kmin: %v, kmax: %v, pmax: %v}\n", s.Kmin, s.Kmax, s.Pmax)
+	if written {
+		fmt.Fprintf(&b, "    pfc: {xoff: {alpha: %v}, headroom: auto, xon: auto}\n", s.Alpha)
+	}
+	return b.String()
 }
 
 // switchPlatform finds a platform, and refuses one that validate would refuse for a switch.
-func (a *app) switchPlatform(name string) (profiles.Platform, error) {
+func (a *app) switchPlatform(name string) (*profiles.Catalog, profiles.Platform, error) {
 	dirs, l := a.hardware()
 	catalog, _ := model.LoadCatalog(osFS{}, dirs...)
 	p, ok := catalog.Platform(name)
 	switch {
 	case l.HasErrors(): // told by validate, with their places
 	case !ok:
-		return p, fail(exitUsage, model.PlatformHint(name, catalog.Names()), "unknown platform %q", name)
+		return catalog, p, fail(exitUsage, model.PlatformHint(name, catalog.Names()), "unknown platform %q", name)
 	case strings.HasPrefix(name, "linux/"):
-		return p, fail(exitUsage, "name a switch platform; fabricctl profiles lists them", "%q is a host's platform", name)
+		return catalog, p, fail(exitUsage, "name a switch platform; fabricctl profiles lists them", "%q is a host's platform", name)
 	}
-	return p, nil
+	return catalog, p, nil
 }
 
 // writeNew creates a file and refuses to replace one.

@@ -27,7 +27,7 @@ import (
 
 // printed are the results of -o json, by schema.
 var printed = map[string]any{
-	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "explain": explainJSON{}, "graph": graphJSON{},
+	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{},
 	"render": renderJSON{}, "plan": planJSON{}, "drift": planJSON{}, "run": runJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
 	"history": struct {
 		Schema string `json:"schema"`

@@ -87,13 +87,16 @@ type rowJSON struct {
 
 func (a *app) newProfiles() *cobra.Command {
 	var kind, match string
+	var points bool
 	c := &cobra.Command{
 		Use:   "profiles [NAME]",
 		Short: "List the hardware that is known, or show one platform, ASIC or NIC fact by fact",
 		Long: `Without NAME, list platforms, ASICs and NICs. With NAME, show each fact of it: the value, how far it is to be trusted,
 its source, and the file and line where it stands. Hardware is built in and described by documents of kind Profile;
-what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabricctl/profiles, each --profiles, each -f.`,
-		Example: "  fabricctl profiles --kind nic\n  fabricctl profiles --match 15b3:1021\n  fabricctl profiles sonic/sn5600\n  fabricctl profiles --profiles hardware/ -o json",
+what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabricctl/profiles, each --profiles, each -f.
+With --starting-points, show instead where thresholds of lossless classes may start, in general or on the platform NAME,
+each value with who stands behind it, and the ECN settings that others have published.`,
+		Example: "  fabricctl profiles --kind nic\n  fabricctl profiles --match 15b3:1021\n  fabricctl profiles sonic/sn5600\n  fabricctl profiles --profiles hardware/ -o json\n  fabricctl profiles sonic/sn4600c --starting-points",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("profiles wants at most one name")
@@ -121,6 +124,20 @@ what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabri
 			if l.HasErrors() {
 				return fail(exitError, "", "the layers have %s", diag.Count(l.Count(diag.Error), "error"))
 			}
+			if points {
+				if kind != "" || match != "" {
+					return usage("--starting-points lists no hardware: leave out --kind and --match")
+				}
+				r, err := starting(cat, args)
+				switch {
+				case err != nil:
+					return err
+				case json:
+					return a.printJSON(r)
+				}
+				printStarting(a.sys.out, r)
+				return nil
+			}
 			r := profilesJSON{"fabricctl/profiles/v1", listed(cat, kind, match, args)}
 			if len(r.Profiles) == 0 {
 				return noProfile(cat, kind, match, args)
@@ -138,6 +155,7 @@ what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabri
 	}
 	c.Flags().StringVar(&kind, "kind", "", "list one kind: platform, asic or nic")
 	c.Flags().StringVar(&match, "match", "", "list what has this text in its name or in a fact, such as a PCI id or a vendor")
+	c.Flags().BoolVar(&points, "starting-points", false, "show where thresholds may start, and what others have published")
 	mustComplete(c, "kind", "platform", "asic", "nic")
 	return c
 }
@@ -343,6 +361,11 @@ func headroomTable(rows []rowJSON) []string {
 		}
 		lines = append(lines, []string{r.Speed, r.Cable, r.Size, r.Xon, r.Xoff, threshold, cmp.Or(r.XonOffset, "-")})
 	}
+	return aligned(lines)
+}
+
+// aligned aligns the cells of lines.
+func aligned(lines [][]string) []string {
 	wide := make([]int, len(lines[0]))
 	for _, l := range lines {
 		for i, cell := range l {
