@@ -366,7 +366,7 @@ func (b *eosBuilder) ecn(scope, port string, i int) {
 	threshold := func(field, name string, v units.Bytes) {
 		if v < 1 || v > eosMaxThreshold {
 			ok = false
-			b.refuse(from(name), "", "priority %d: %s %s is outside 1B to %s", i, name, v, units.Bytes(eosMaxThreshold))
+			b.refuse(from(name), fmt.Sprintf("EOS takes at most %s", units.Bytes(eosMaxThreshold)), "priority %d: %s %s is outside 1B to %s", i, name, v, units.Bytes(eosMaxThreshold))
 			return
 		}
 		b.put(scope, eosECN, field, fmt.Sprintf("%d bytes", v), from(name))

@@ -77,12 +77,19 @@ func besides(f *model.Fabric, found diag.List) diag.List {
 	return slices.DeleteFunc(f.Acknowledge(l), func(x diag.Finding) bool { return x.Rule == "acknowledge" }) // unused is not certain
 }
 
-// renderFindings are what the targets cannot express, each once with the number of devices that say it. A value
-// that is said to be wrong already is not said to be wrong again. Nothing stops where nothing is owned: it is a warning.
+// renderFindings are what the targets cannot express, each once with the number of devices that say it. A value that is
+// said to be wrong already, or takes part in an error, is not said to be wrong again: it will change. Nothing stops where
+// nothing is owned: it is a warning.
 func renderFindings(net *intent.Net, said diag.List) diag.List {
 	wrong := map[diag.Pos]bool{}
 	for _, f := range said {
-		wrong[f.Pos] = wrong[f.Pos] || f.Severity == diag.Error && !f.Pos.IsZero()
+		if f.Severity != diag.Error {
+			continue
+		}
+		wrong[f.Pos] = !f.Pos.IsZero()
+		for _, r := range f.Related {
+			wrong[r.Pos] = true
+		}
 	}
 	type same struct {
 		rule, msg string
@@ -96,11 +103,12 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 			if f.Rule == render.NeedsAdoption || !owns {
 				f.Severity = min(f.Severity, diag.Warning) // the plan decides it, or there is none
 			}
-			k := same{f.Rule, f.Msg, f.Pos}
+			k := same{f.Rule, strings.TrimPrefix(f.Msg, strings.Replace(f.At, ":", " ", 1)+": "), f.Pos}
 			at, again := first[k]
 			switch {
 			case wrong[f.Pos]:
 			case again && !f.Pos.IsZero():
+				l[at].Msg = k.msg
 				more[at]++
 			default:
 				first[k] = len(l)
@@ -109,7 +117,8 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 		}
 	}
 	for at, n := range more {
-		l[at].Msg += fmt.Sprintf(" (and on %s more)", diag.Count(n, "device"))
+		device, _, _ := strings.Cut(l[at].At, ":")
+		l[at].Msg += fmt.Sprintf(" (on %s and %d more)", device, n)
 	}
 	return l
 }
@@ -150,7 +159,7 @@ func (a *app) mustLoad(settled ...string) (loaded, error) {
 // printLoaded writes to stderr what somebody has to know before a verb goes on.
 func (a *app) printLoaded(m loaded, settled ...string) {
 	shown := slices.DeleteFunc(slices.Clone(m.findings), func(f diag.Finding) bool {
-		return f.Severity == diag.Info || f.Ack != "" && !m.findings.HasErrors() || f.Severity == diag.Warning && slices.Contains(settled, f.Rule)
+		return f.Severity == diag.Info || f.Ack != "" || f.Severity == diag.Warning && slices.Contains(settled, f.Rule)
 	})
 	printFindings(a.sys.err, shown)
 }

@@ -33,12 +33,12 @@ func (a *app) colored(s *screen) bool {
 // printFindings writes findings in text form.
 func printFindings(w io.Writer, l diag.List) {
 	for _, f := range l {
-		word := f.Severity.String() + ":"
+		word := f.Word() + ":"
 		st := cyan
-		switch f.Severity {
-		case diag.Error:
+		switch {
+		case f.Severity == diag.Error:
 			st = red
-		case diag.Warning:
+		case f.Severity == diag.Warning && f.Ack == "":
 			st = yellow
 		}
 		fmt.Fprintln(w, strings.Replace(f.String(), word, paint(st, word), 1))

@@ -95,22 +95,31 @@ type Finding struct {
 	Ack      string    `json:"acknowledged,omitempty"` // the reason given in the model, when acknowledged
 }
 
-// String is the finding as validate prints it: a first line, then indented related places and the hint. What it holds
+// Word is how much the finding weighs, as users see it: its severity, or that the model acknowledges it.
+func (f Finding) Word() string {
+	if f.Ack != "" {
+		return "acknowledged"
+	}
+	return f.Severity.String()
+}
+
+// String is the finding as validate prints it: a first line, then indented related places and the hint, or the reason of
+// what is acknowledged. What it holds
 // of devices and models makes no line of its own.
 func (f Finding) String() string {
 	var b strings.Builder
 	if at := cmp.Or(f.Pos.String(), f.At); at != "" {
 		b.WriteString(Line(at) + ": ")
 	}
-	fmt.Fprintf(&b, "%s: %s: %s", f.Severity, Line(f.Rule), Line(f.Msg))
+	fmt.Fprintf(&b, "%s: %s: %s", f.Word(), Line(f.Rule), Line(f.Msg))
 	for _, r := range f.Related {
 		fmt.Fprintf(&b, "\n    %s: %s", Line(r.Pos.String()), Line(r.Msg))
 	}
-	if f.Hint != "" {
+	if f.Hint != "" && f.Ack == "" {
 		b.WriteString("\n    hint: " + Line(f.Hint))
 	}
 	if f.Ack != "" {
-		b.WriteString("\n    acknowledged: " + Line(f.Ack))
+		b.WriteString("\n    reason: " + Line(f.Ack))
 	}
 	return b.String()
 }

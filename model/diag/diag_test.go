@@ -26,7 +26,7 @@ func TestString(t *testing.T) {
 		"leaf1:Ethernet0: warning: lift: odd":                         {Rule: "lift", Severity: Warning, At: "leaf1:Ethernet0", Msg: "odd"},
 		"info: x: y":                                                  {Rule: "x", Msg: "y"},
 		"f.yaml: error: load: no such file":                           {Rule: "load", Severity: Error, Pos: Pos{File: "f.yaml"}, Msg: "no such file"},
-		"f.yaml:1:2: warning: a: b\n    acknowledged: meant to be so": {Rule: "a", Severity: Warning, Pos: at("f.yaml", 1, 2), Msg: "b", Ack: "meant to be so"},
+		"f.yaml:1:2: acknowledged: a: b\n    reason: meant to be so": {Rule: "a", Severity: Warning, Pos: at("f.yaml", 1, 2), Msg: "b", Ack: "meant to be so"},
 	} {
 		if got := want.String(); got != f {
 			t.Errorf("got %q, want %q", got, f)
@@ -42,12 +42,16 @@ func TestStringKeepsItsLines(t *testing.T) {
 		Related: []Related{{Pos{File: evil}, evil}},
 	}
 	const tame = `evil\n::stop-commands::x\r\u2028pod1/fabric.yaml: error: forged\x1b[2K\u0085` + "\xff é"
-	want := "leaf1:" + tame + ": warning: lldp: " + tame + "\n    " + tame + ": " + tame + "\n    hint: " + tame + "\n    acknowledged: " + tame
+	want := "leaf1:" + tame + ": acknowledged: lldp: " + tame + "\n    " + tame + ": " + tame + "\n    reason: " + tame
 	if d := cmp.Diff(want, f.String()); d != "" {
 		t.Error(d)
 	}
 	f.At, f.Pos = "", Pos{File: evil, Line: 1, Col: 1}
-	if got := strings.Count(f.String(), "\n"); got != 3 {
+	f.Ack = ""
+	if got := f.String(); !strings.HasSuffix(got, "\n    hint: "+tame) {
+		t.Errorf("the hint of %q", got)
+	}
+	if got := strings.Count(f.String(), "\n"); got != 2 {
 		t.Errorf("%d line ends in %q", got, f)
 	}
 }

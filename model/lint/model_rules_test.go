@@ -46,9 +46,8 @@ func TestModelRules(t *testing.T) {
 			want: []string{
 				`fabric.yaml:7:33: warning: shared-port: rdma and management share 8 ports on host1 and 7 more: a burst of one holds up the others, and what manages a host is lost with its busiest link
     hint: give each a port of its own, or acknowledge shared-port for the role host with the reason`,
-				`fabric.yaml:8:35: warning: shared-port: rdma and storage share 4 ports on storage1 and 3 more: a burst of one holds up the others, and what manages a host is lost with its busiest link
-    hint: give each a port of its own, or acknowledge shared-port for the role storage with the reason
-    acknowledged: storage nodes have one NIC`,
+				`fabric.yaml:8:35: acknowledged: shared-port: rdma and storage share 4 ports on storage1 and 3 more: a burst of one holds up the others, and what manages a host is lost with its busiest link
+    reason: storage nodes have one NIC`,
 			},
 		},
 		{

@@ -104,10 +104,11 @@ func runMarking(p *Pass) {
 		return
 	}
 	rest, _ := restClass(p)
-	used := map[string]bool{}
+	used, lost := map[string]bool{}, false
 	for i := range p.Fabric.Apps {
 		a := &p.Fabric.Apps[i]
 		used[a.Class.V] = true
+		lost = lost || classOf(p, a.Class.V) == nil // an error of its own; nobody knows which class is meant
 		is := cmp.Or(namedBy(p, a.DSCP.V), rest.Name)
 		if !a.DSCP.Set || is == a.Class.V {
 			continue
@@ -123,7 +124,7 @@ func runMarking(p *Pass) {
 		})
 	}
 	for _, c := range p.Fabric.Classes {
-		if c.Lossless.V && c.Role.V == "" && !used[c.Name] {
+		if c.Lossless.V && c.Role.V == "" && !used[c.Name] && !lost {
 			p.reportModel(diag.Finding{
 				Severity: diag.Warning, Pos: c.Pos,
 				Msg:  fmt.Sprintf("class %s is lossless, and no application of the marking table sends in it: its buffers wait for nobody", c.Name),

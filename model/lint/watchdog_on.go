@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -56,23 +58,38 @@ func runWatchdogOn(p *Pass) {
 
 func reportSlowPoll(p *Pass, c unguarded, w *where) {
 	d := c.dog
-	hint := fmt.Sprintf("lower poll to at most %dms", min(d.Detect, d.Restore))
+	var ways []string
+	if least := min(d.Detect, d.Restore); least >= shortestPoll {
+		ways = append(ways, "lower poll to at most "+span(least).String())
+	}
 	if d.Poll <= longestDetect {
+		poll := span(d.Poll).String()
 		switch {
 		case d.Detect >= d.Poll:
-			hint += fmt.Sprintf(", or raise restore to at least %dms", d.Poll)
+			ways = append(ways, "raise restore to at least "+poll)
 		case d.Restore >= d.Poll:
-			hint += fmt.Sprintf(", or raise detect to at least %dms", d.Poll)
+			ways = append(ways, "raise detect to at least "+poll)
 		default:
-			hint += fmt.Sprintf(", or raise detect to at least %dms and restore to at least %dms", d.Poll, d.Poll)
+			ways = append(ways, fmt.Sprintf("raise detect to at least %s and restore to at least %s", poll, poll))
+		}
+	}
+	hint := strings.Join(ways, ", or ")
+	if hint == "" {
+		hint = fmt.Sprintf("raise detect and restore to at least %s, and lower poll to what the smaller of them is", span(shortestPoll))
+	}
+	at := c.poll
+	if min(d.Detect, d.Restore) < shortestPoll { // poll cannot follow
+		at = c.restore
+		if d.Detect < d.Restore {
+			at = c.detect
 		}
 	}
 	p.report(w, diag.Finding{
-		Pos: c.poll,
+		Pos: cmp.Or(at, c.poll),
 		Related: []diag.Related{
-			setHere("detect", w.first.Origin("watchdog.detect")), setHere("restore", w.first.Origin("watchdog.restore")),
+			setHere("poll", w.first.Origin("watchdog.poll")), setHere("detect", w.first.Origin("watchdog.detect")), setHere("restore", w.first.Origin("watchdog.restore")),
 		},
-		Msg:  fmt.Sprintf("the watchdog on %s polls every %dms, but is to detect after %dms and to restore after %dms", w, d.Poll, d.Detect, d.Restore),
+		Msg:  fmt.Sprintf("the watchdog on %s polls every %s, but is to detect after %s and to restore after %s", w, span(d.Poll), span(d.Detect), span(d.Restore)),
 		Hint: hint,
 	})
 }
