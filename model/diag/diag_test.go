@@ -23,9 +23,9 @@ func TestString(t *testing.T) {
 		t.Error(d)
 	}
 	for f, want := range map[string]Finding{
-		"leaf1:Ethernet0: warning: lift: odd":                         {Rule: "lift", Severity: Warning, At: "leaf1:Ethernet0", Msg: "odd"},
-		"info: x: y":                                                  {Rule: "x", Msg: "y"},
-		"f.yaml: error: load: no such file":                           {Rule: "load", Severity: Error, Pos: Pos{File: "f.yaml"}, Msg: "no such file"},
+		"leaf1:Ethernet0: warning: lift: odd":                        {Rule: "lift", Severity: Warning, At: "leaf1:Ethernet0", Msg: "odd"},
+		"info: x: y":                                                 {Rule: "x", Msg: "y"},
+		"f.yaml: error: load: no such file":                          {Rule: "load", Severity: Error, Pos: Pos{File: "f.yaml"}, Msg: "no such file"},
 		"f.yaml:1:2: acknowledged: a: b\n    reason: meant to be so": {Rule: "a", Severity: Warning, Pos: at("f.yaml", 1, 2), Msg: "b", Ack: "meant to be so"},
 	} {
 		if got := want.String(); got != f {

@@ -51,6 +51,15 @@ func TestModelRules(t *testing.T) {
 			},
 		},
 		{
+			name:    "hosts that were forgotten below large switches",
+			replace: []string{"host: 9000B", "host: 1500B"},
+			want: []string{
+				`fabric.yaml:11:28: warning: mtu-roce: host mtu 1500B on host1 and 7 more takes an RDMA payload of 1024B at most, and the switches would carry 4096B with their mtu 9216B: more packets and more headers for the same data
+    fabric.yaml:11:15: switch mtu set here
+    hint: raise mtu.host to at least 4192B, or write mtu.roce: 1024B where it is meant to be so`,
+			},
+		},
+		{
 			name:    "a class that nobody marks, and two businesses in one",
 			replace: []string{"  - name: cnp\n", storage + "  - name: cnp\n"},
 			add: "applications:\n  - {name: nccl, business: training, class: training}\n  - {name: ckpt, business: archive, class: training}\n" +

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -34,7 +35,7 @@ func runMTURoCE(p *Pass) {
 	var bad causes[shrunk]
 	for _, pl := range p.Places {
 		d := pl.Device
-		if !d.Host || d.RoCE == 0 || !pl.Knows(intent.AreaMTU) || pl.Policy.MTU >= d.RoCE+roceOverhead {
+		if !d.Host || !pl.Knows(intent.AreaMTU) || pl.Policy.MTU >= cmp.Or(d.RoCE, largestRoCE)+roceOverhead || d.RoCE == 0 && !pl.Linked {
 			continue
 		}
 		bad.add(shrunk{d.RoCE, pl.Policy.MTU, pl.Origin("roce").At(), pl.Origin("mtu").At(), pl.Active, pl.Linked}, pl)
@@ -42,14 +43,15 @@ func runMTURoCE(p *Pass) {
 	if len(bad.keys) == 0 {
 		return
 	}
-	sw := smallestSwitch(p)
+	sw, common := smallestSwitch(p), mtuVote(p, true).common()
 	for c, w := range bad.all {
-		need, fits := c.roce+roceOverhead, units.Bytes(0)
-		for _, m := range roceMTUs {
-			if m+roceOverhead <= c.mtu {
-				fits = m
+		if c.roce == 0 {
+			if !c.active || c.mtu == common {
+				p.reportSmall(c, w, sw)
 			}
+			continue
 		}
+		need, fits := c.roce+roceOverhead, payload(c.mtu)
 		hint := fmt.Sprintf("raise mtu.host to at least %v", need)
 		related := []diag.Related{setHere("roce mtu", w.first.Origin("roce"))}
 		if sw != nil && sw.Policy.MTU < need+frameOverhead {
@@ -68,6 +70,40 @@ func runMTURoCE(p *Pass) {
 			Hint: hint,
 		})
 	}
+}
+
+// largestRoCE is the largest payload that there is.
+const largestRoCE units.Bytes = 4096
+
+// payload is the largest RDMA MTU that fits into a netdev MTU; 0 when none does.
+func payload(mtu units.Bytes) (fits units.Bytes) {
+	for _, m := range roceMTUs {
+		if m+roceOverhead <= mtu {
+			fits = m
+		}
+	}
+	return fits
+}
+
+// reportSmall warns of hosts that nobody asked to have a small MTU, below switches that carry more. Who differs from the
+// other hosts is told so by mtu-path.
+func (p *Pass) reportSmall(c shrunk, w *where, sw *Place) {
+	need := largestRoCE + roceOverhead
+	if sw == nil || sw.Policy.MTU < need+frameOverhead {
+		return
+	}
+	fits := "no RDMA payload"
+	say := "raise mtu.host to at least " + need.Exact()
+	if f := payload(c.mtu); f > 0 {
+		fits = "an RDMA payload of " + f.Exact()
+		say += fmt.Sprintf(", or write mtu.roce: %s where it is meant to be so", f.Exact())
+	}
+	p.report(w, diag.Finding{
+		Severity: diag.Warning, Pos: c.mtuAt, Related: []diag.Related{setHere("switch mtu", sw.Origin("mtu"))},
+		Msg: fmt.Sprintf("host mtu %s on %s takes %s at most, and the switches would carry %s with their mtu %s: more packets and more headers for the same data",
+			c.mtu.Exact(), w, fits, largestRoCE.Exact(), sw.Policy.MTU.Exact()),
+		Hint: say,
+	})
 }
 
 // smallestSwitch is the switch port in the fabric with the smallest MTU that is known, nil when there is none.

@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -247,6 +249,12 @@ func broken(n *intent.Net) map[string]bool {
 		b["dscp-total"] = b["dscp-total"] || s.DSCP != switches[0].DSCP
 		b["mtu-path"] = b["mtu-path"] || s.MTU != switches[0].MTU || s.MTU < hosts[0].MTU+22
 	}
+	votes := map[units.Bytes]int{}
+	for _, h := range hosts {
+		votes[h.MTU]++
+	}
+	common := slices.MaxFunc(slices.Collect(maps.Keys(votes)), func(x, y units.Bytes) int { return cmp.Or(votes[x]-votes[y], cmp.Compare(x, y)) })
+	b["mtu-roce"] = common < 4096+96 && !slices.ContainsFunc(switches, func(s *intent.Policy) bool { return s.MTU < 4096+96+22 })
 	for _, h := range hosts {
 		b["mtu-path"] = b["mtu-path"] || h.MTU != hosts[0].MTU
 	}
