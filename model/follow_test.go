@@ -19,3 +19,23 @@ func TestAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestSerials: a serial number that SONiC does not show is said once, unless a host name stands beside it.
+func TestSerials(t *testing.T) {
+	_, l := Load(files("m.yaml", base+inventory("  leaf1: {serial: A}\n  leaf2: {serial: B}\n  spine1: {serial: C, hostname: s1}\n")), "m.yaml")
+	if len(l) != 1 || l[0].Rule != "serial" || !strings.Contains(l[0].Msg, "of leaf1 and leaf2 is not compared") {
+		t.Error(lines(l))
+	}
+}
+
+// TestAcknowledgedTwice: the second of two acknowledgements of one rule is told where the first is.
+func TestAcknowledgedTwice(t *testing.T) {
+	f, l := Load(files("m.yaml", with(t, "    leaf_spine: {speed: 400Gbps}\n", "")+"acknowledge: [{rule: no-speed, reason: x}, {rule: no-speed, reason: y}]\n"), "m.yaml")
+	s := ""
+	for _, x := range f.Acknowledge(l) {
+		s += x.String() + "\n"
+	}
+	if !strings.Contains(s, "the rule no-speed is acknowledged already") || strings.Contains(s, "no warning of the rule") {
+		t.Error(s)
+	}
+}

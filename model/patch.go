@@ -286,6 +286,7 @@ func (f *Fabric) Acknowledge(l diag.List) diag.List {
 	}
 	const most = 100
 	unused := 0
+	used := map[string]diag.Pos{} // rules that something acknowledged everywhere, and where
 	for _, a := range f.Acks {
 		before := len(open[a.Rule.V])
 		open[a.Rule.V] = slices.DeleteFunc(open[a.Rule.V], func(i int) bool {
@@ -296,6 +297,9 @@ func (f *Fabric) Acknowledge(l diag.List) diag.List {
 			return covered
 		})
 		if len(open[a.Rule.V]) < before || !a.Rule.Set {
+			if _, again := used[a.Rule.V]; !again && !a.Role.Set && !a.Device.Set {
+				used[a.Rule.V] = a.Rule.Pos()
+			}
 			continue
 		}
 		if unused++; unused > most {
@@ -307,6 +311,13 @@ func (f *Fabric) Acknowledge(l diag.List) diag.List {
 				hint, what = "correct what it reports, and remove the acknowledgement", "is an error here, and an error cannot be acknowledged"
 			}
 			out.Infof("acknowledge", a.Rule.Pos(), hint, "what the rule %s finds %s", a.Rule.V, what)
+			continue
+		}
+		if first, ok := used[a.Rule.V]; ok {
+			out.Add(diag.Finding{
+				Rule: "acknowledge", Pos: a.Rule.Pos(), Hint: "remove one of the two", Msg: fmt.Sprintf("the rule %s is acknowledged already, everywhere", a.Rule.V),
+				Related: []diag.Related{{Pos: first, Msg: "here"}},
+			})
 			continue
 		}
 		where := ""

@@ -34,6 +34,7 @@ func Rules() []Rule {
 		{"profile", "a Profile document describes no hardware that could exist"},
 		{"redundancy", "the switches of a bond are in different redundancy groups"},
 		{"rest-class", "there must be exactly one class with dscp: rest"},
+		{"serial", "a serial number is given that cannot be read from the device, so nothing is compared with it"},
 		{"topology", "counts, links or NICs do not fit together"},
 		{"unbound-port", "a port has no interface name, so nothing is rendered for it"},
 		{"units", "a quantity is not written as one"},

@@ -40,6 +40,7 @@ func (v *validator) all() {
 		names[i] = v.f.Devices[i].Name
 	}
 	v.inventory(names)
+	v.serials()
 	v.insecure()
 }
 

@@ -186,6 +186,26 @@ func (v *validator) inventory(names []string) {
 	}
 }
 
+// serials says once that SONiC devices have serial numbers that nothing is compared with, where no host name stands
+// beside them.
+func (v *validator) serials() {
+	var names []string
+	var at diag.Pos
+	for i := range v.f.Devices {
+		d := &v.f.Devices[i]
+		e := v.f.Endpoints[d.Name]
+		if strings.HasPrefix(d.Platform.V, "sonic/") && e.Serial.Set && !e.Hostname.Set {
+			if names = append(names, d.Name); len(names) == 1 {
+				at = e.Serial.Pos()
+			}
+		}
+	}
+	if len(names) > 0 {
+		v.found.Infof("serial", at, "add hostname where a device calls itself otherwise: on SONiC that is what tells it from the others",
+			"the serial number of %s is not compared: SONiC does not show it over gNMI, so the host name has to be the device's name here", few(names))
+	}
+}
+
 // insecure reports what is written down so that anybody may answer as a device, once for each line that says so.
 func (v *validator) insecure() {
 	for _, x := range []struct {
