@@ -77,9 +77,12 @@ func besides(f *model.Fabric, found diag.List) diag.List {
 	return slices.DeleteFunc(f.Acknowledge(l), func(x diag.Finding) bool { return x.Rule == "acknowledge" }) // unused is not certain
 }
 
+// watchdogTimes is the rule about times of a watchdog that do not fit together. Systems refuse each of them once more, in
+// words of their own.
+const watchdogTimes = "watchdog-on"
+
 // renderFindings are what the targets cannot express, each once with the number of devices that say it. A value that is
-// said to be wrong already, or takes part in an error, is not said to be wrong again: it will change. Nothing stops where
-// nothing is owned: it is a warning.
+// said to be wrong already is not said to be wrong again. Nothing stops where nothing is owned: it is a warning.
 func renderFindings(net *intent.Net, said diag.List) diag.List {
 	wrong := map[diag.Pos]bool{}
 	for _, f := range said {
@@ -87,8 +90,10 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 			continue
 		}
 		wrong[f.Pos] = !f.Pos.IsZero()
-		for _, r := range f.Related {
-			wrong[r.Pos] = true
+		if f.Rule == watchdogTimes {
+			for _, r := range f.Related {
+				wrong[r.Pos] = true
+			}
 		}
 	}
 	type same struct {

@@ -84,11 +84,15 @@ func reportSlowPoll(p *Pass, c unguarded, w *where) {
 			at = c.detect
 		}
 	}
+	related := []diag.Related{setHere("poll", w.first.Origin("watchdog.poll"))}
+	if d.Detect < d.Poll {
+		related = append(related, setHere("detect", w.first.Origin("watchdog.detect")))
+	}
+	if d.Restore < d.Poll {
+		related = append(related, setHere("restore", w.first.Origin("watchdog.restore")))
+	}
 	p.report(w, diag.Finding{
-		Pos: cmp.Or(at, c.poll),
-		Related: []diag.Related{
-			setHere("poll", w.first.Origin("watchdog.poll")), setHere("detect", w.first.Origin("watchdog.detect")), setHere("restore", w.first.Origin("watchdog.restore")),
-		},
+		Pos: cmp.Or(at, c.poll), Related: related,
 		Msg:  fmt.Sprintf("the watchdog on %s polls every %s, but is to detect after %s and to restore after %s", w, span(d.Poll), span(d.Detect), span(d.Restore)),
 		Hint: hint,
 	})
