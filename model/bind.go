@@ -21,7 +21,10 @@ func (t *topology) override(n *node) {
 	n.each(func(role string, c *node) {
 		o := decodeOverride(c)
 		if !roles[role] {
-			if !t.broken && len(names) > 0 {
+			if d := t.devices[role]; d != nil && !t.broken {
+				t.found.Errorf("unknown-name", n.at[role], fmt.Sprintf("write it under overrides.%s.devices.%s", d.Role, role),
+					"overrides are by role, and %s is a device of the role %s", role, d.Role)
+			} else if !t.broken && len(names) > 0 {
 				t.found.Errorf("unknown-name", n.at[role], t.meant(role, names), "no device has the role %s", role)
 			}
 			return

@@ -91,6 +91,8 @@ func (c *checker) check(f *field, n *node, path *trail) {
 			hint = fmt.Sprintf("an acknowledgement needs a reason: {rule: %s, reason: \"why this is meant to be so\"}", clip(n.text))
 		case n.shape == scalarNode && f.list != nil && f.list.scalar != nil && !strings.ContainsAny(n.text, "\n"):
 			hint = "write a list: [" + clip(n.text) + "]"
+		case n.shape == listNode && strings.HasPrefix(path.String(), "manage") && len(n.items) > 0 && n.items[0].shape == scalarNode:
+			hint = fmt.Sprintf("write each with its word: {%s: own, …}", clip(n.items[0].text))
 		case n.shape == mapNode && f.list != nil && f.named && len(n.keys) > 0 && !n.has("name"):
 			hint = fmt.Sprintf("write a list, each with its name: [{name: %s, …}]", clip(n.keys[0]))
 		case n.shape == mapNode && f.list != nil && len(n.keys) > 0:
@@ -212,7 +214,11 @@ func (c *checker) elements(f *field, n *node, path *trail) {
 			e.bad = true
 		case name == "":
 			e.bad = true
-			c.found.Errorf("missing", e.pos(), "add a name", "%s has no name", &at)
+			hint := "add a name"
+			if k := f.list.kid("name"); k != nil {
+				hint = addition(k)
+			}
+			c.found.Errorf("missing", e.pos(), hint, "%s has no name", &at)
 		case first[name] != nil:
 			e.bad = true
 			c.found.Add(diag.Finding{
@@ -239,6 +245,12 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 	hint := wrongWord(key, n.kids[key].text)
 	switch {
 	case hint != "":
+	case f.usual(key) != "":
+		hint = "it is called " + f.usual(key) + " here"
+	case path == "manage":
+		hint = "ownership is by switches and hosts here; what differs for a role stands under overrides.ROLE.manage"
+	case strings.HasPrefix(path, "overrides.") && f.kid("classes") != nil && classSchema(false).kid(key) != nil && key != "name":
+		hint = fmt.Sprintf("it belongs to a class: classes: [{name: training, %s: …}]", key)
 	case strings.HasPrefix(path, "overrides.") && len(homes) > 0 && meant == "" && !c.overridable(key):
 		hint = fmt.Sprintf("an override cannot change %s, which is one for the whole fabric; here stand %s", key, strings.Join(siblings, ", "))
 	case meant != "" && len(homes) > 0:
@@ -347,7 +359,9 @@ func walk(f *field, path string, visit func(f *field, path, key string)) {
 
 // misspelt reports whether an unknown key of n was probably meant to be key.
 func misspelt(f *field, n *node, key string) bool {
-	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool { return f.kid(k) == nil && Closest(k, []string{key}) != "" })
+	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool {
+		return f.kid(k) == nil && (Closest(k, []string{key}) != "" || f.usual(k) == key)
+	})
 }
 
 // addition is the hint to add a required field: something to paste, and what it means.
@@ -355,7 +369,10 @@ func addition(k *field) string {
 	if k.example == "" {
 		return fmt.Sprintf("add %s: %s", k.key, k.doc)
 	}
-	gist := k.doc[:strings.IndexAny(k.doc+";", ";:(")]
+	gist := k.doc
+	for _, end := range []string{";", ": ", "("} {
+		gist, _, _ = strings.Cut(gist, end)
+	}
 	return fmt.Sprintf("add %s: %s (%s)", k.key, k.example, strings.TrimSpace(gist))
 }
 

@@ -63,7 +63,7 @@ func (d *Doubts) elements(n *node, whole map[diag.Pos]bool) {
 	}
 	d.All = d.All || n.bad
 	for _, e := range n.items {
-		if lost(e) || whole[e.pos()] {
+		if p := e.kids["priority"]; lost(e) || whole[e.pos()] || p != nil && d.at[p.pos()] {
 			d.values(e)
 		}
 	}

@@ -51,6 +51,8 @@ func (t *topology) islands() {
 		hint, at = "give topology.super_spines and topology.links.spine_super", topology.get("pods").pos()
 	case !topology.has("spines") && topology.has("leaves"):
 		hint, at = "give topology.spines and topology.links.leaf_spine", topology.get("leaves").pos()
+	case integer(topology.get("spines", "count")).V == 0 && topology.has("spines"):
+		hint, at = "raise topology.spines.count", topology.get("spines", "count").pos()
 	}
 	t.found.Add(diag.Finding{
 		Rule: "islands", Severity: diag.Warning, Pos: cmp.Or(at, b.From.At()), Hint: hint + ", or acknowledge islands with the reason",

@@ -216,6 +216,9 @@ func notRendered(docs roots) diag.List {
 		if n == nil || n.bad || !f.anyLater(later) {
 			return
 		}
+		if f.later && hasBad(n) {
+			return
+		}
 		if f.later {
 			name := path.String()
 			g := index[name]

@@ -116,6 +116,12 @@ func autoBytesScalar() *scalar {
 func intScalar(noun string, lo, hi int) *scalar {
 	return &scalar{noun: fmt.Sprintf("%s from %d to %d", noun, lo, hi), schema: numberSchema(lo, hi), parse: func(s string) (string, *problem) {
 		v, p := parseInt(s)
+		if p != nil && p.what == notWhole {
+			p.hint = fmt.Sprintf("write a %s from %d to %d", noun, lo, hi)
+			if strings.IndexByte("aeiou", noun[0]) >= 0 {
+				p.hint = fmt.Sprintf("write an %s from %d to %d", noun, lo, hi)
+			}
+		}
 		if p != nil {
 			return "", p
 		}
@@ -125,6 +131,8 @@ func intScalar(noun string, lo, hi int) *scalar {
 		return strconv.Itoa(v), nil
 	}}
 }
+
+const notWhole = "is not a whole number"
 
 // parseInt reads decimal digits only: no sign, no 0x, no leading zero, no separators.
 func parseInt(s string) (int, *problem) {
@@ -140,7 +148,7 @@ func parseInt(s string) (int, *problem) {
 		}
 	}
 	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0, &problem{"value", "is not a whole number", "write decimal digits only"}
+		return 0, &problem{"value", notWhole, "write decimal digits only"}
 	}
 	v, err := strconv.Atoi(s)
 	if err != nil || v > 1<<31-1 {
@@ -193,10 +201,11 @@ const maxName = 64
 func nameScalar() *scalar {
 	return &scalar{noun: "name", schema: plainSchema(namePattern), parse: func(s string) (string, *problem) {
 		if !isName(s, "-_.") {
-			return "", &problem{
-				"name", "is not a name",
-				"names are letters, digits and -_. , begin with a letter or digit, and have at most 64 characters",
+			hint := "names are letters, digits and -_. , begin with a letter or digit, and have at most 64 characters"
+			if n := strings.Join(strings.Fields(s), "-"); n != s && isName(n, "-_.") {
+				hint = "write " + n + ": " + hint
 			}
+			return "", &problem{"name", "is not a name", hint}
 		}
 		return s, nil
 	}}
@@ -354,10 +363,27 @@ func addressScalar() *scalar {
 			return "", &problem{"value", "holds a port", "write " + host + " here, and the port under gnmi.port or ssh.port"}
 		}
 		if strings.Trim(s, "0123456789.") == "" || !isName(s, "-_.") && !(len(s) <= 253 && isLongHost(s)) {
-			return "", &problem{"value", "is not an IP address or host name", ""}
+			hint := "write an address such as 192.0.2.11, or a host name"
+			if h := bareHost(s); h != "" {
+				hint = "write " + h
+			}
+			return "", &problem{"value", "is not an IP address or host name", hint}
 		}
 		return s, nil
 	}}
+}
+
+// bareHost is the address or name in a URL, or in front of a prefix length; "" when there is none.
+func bareHost(s string) string {
+	if _, rest, ok := strings.Cut(s, "://"); ok {
+		s = rest
+	}
+	s, _, _ = strings.Cut(s, "/")
+	h, _ := splitPort(s)
+	if _, err := netip.ParseAddr(h); err == nil || isLongHost(h) && strings.Trim(h, "0123456789.") != "" {
+		return h
+	}
+	return ""
 }
 
 // isLongHost is isName without the limit on length, for fully qualified names.
@@ -421,109 +447,6 @@ func stopScalar() *scalar {
 		}
 		return s, nil
 	}}
-}
-
-// dscpScalar is one code point or a range of them.
-func dscpScalar() *scalar {
-	return &scalar{noun: "DSCP from 0 to 63, or a range such as 24-31", schema: numberOrText(0, 63, dscpPattern), parse: func(s string) (string, *problem) {
-		if _, _, p := parseDSCP(s); p != nil {
-			return "", p
-		}
-		return s, nil
-	}}
-}
-
-// codeScalar is one code point.
-func codeScalar() *scalar {
-	return &scalar{noun: "DSCP from 0 to 63", schema: numberSchema(0, 63), parse: func(s string) (string, *problem) {
-		lo, hi, p := parseDSCP(s)
-		switch {
-		case p != nil:
-			return "", p
-		case lo != hi:
-			return "", &problem{"value", "is a range", "an application marks one code point"}
-		}
-		return s, nil
-	}}
-}
-
-func parseDSCP(s string) (lo, hi int, p *problem) {
-	a, b, isRange := strings.Cut(s, "-")
-	if !isRange {
-		b = a
-	}
-	lo, p = parseInt(a)
-	if p == nil {
-		hi, p = parseInt(b)
-	}
-	if n := codeNumber(s); p != nil && n != "" {
-		return 0, 0, &problem{"value", "is named, and code points are numbers here", fmt.Sprintf("%s is %s: write %s", clip(s), n, n)}
-	}
-	switch {
-	case p != nil && isRange:
-		return 0, 0, &problem{"value", "is not a DSCP range", "write 24-31"}
-	case p != nil && p.what == "is not a whole number":
-		return 0, 0, &problem{"value", "is not a code point (DSCP)", "write a number from 0 to 63, or a range such as 24-31"}
-	case p != nil:
-		return 0, 0, p
-	case lo > 63 || hi > 63:
-		hint := ""
-		switch {
-		case lo == hi && lo < 256:
-			hint = tosHint(lo)
-		case hi < 256:
-			hint = "a ToS byte is a code point times 4"
-		}
-		return 0, 0, &problem{"value", "is not from 0 to 63", hint}
-	case hi < lo:
-		return 0, 0, &problem{"value", "is a range that runs backwards", fmt.Sprintf("write %d-%d", hi, lo)}
-	}
-	return lo, hi, nil
-}
-
-// codeNumber is a code point, or a range of them, that is given by name, in numbers: "34" for "AF41"; "" when it is none.
-func codeNumber(s string) string {
-	a, b, isRange := strings.Cut(s, "-")
-	if strings.EqualFold(s, "voice-admit") {
-		a, isRange = s, false
-	}
-	lo, ok := units.ParseCodePoint(a)
-	if !ok || !isRange {
-		if !ok || isDigits(a) {
-			return ""
-		}
-		return strconv.Itoa(int(lo))
-	}
-	hi, ok := units.ParseCodePoint(b)
-	if !ok || isDigits(a) && isDigits(b) {
-		return ""
-	}
-	return fmt.Sprintf("%d-%d", lo, hi)
-}
-
-// restScalar is the word rest where code points could be listed. What would be an element of the list is told so.
-func restScalar() *scalar {
-	s := enumScalar("rest")
-	s.noun = "the word rest"
-	word := s.parse
-	s.parse = func(text string) (string, *problem) {
-		c, p := word(text)
-		if p == nil {
-			return c, nil
-		}
-		number := codeNumber(text)
-		if number != "" {
-			return "", &problem{"value", "is one code point by its name, and not a list of numbers", fmt.Sprintf("%s is %s: write a list: [%s]", clip(text), number, number)}
-		}
-		if _, _, bad := parseDSCP(text); bad == nil {
-			return "", &problem{"value", "is one value, and not a list", "write a list: [" + text + "]"}
-		}
-		if Closest(text, []string{"rest"}) == "" {
-			p.hint = "write a list of code points such as [26, 28-31], or rest"
-		}
-		return "", p
-	}
-	return s
 }
 
 // clip keeps texts in messages short.

@@ -1,11 +1,14 @@
 package model
 
+import "slices"
+
 // field describes one place of a document: which node kinds it takes, and what may stand below. A place may take
 // several kinds (xoff is a size or a mapping). Keys of mappings, elements of lists and leaves are all fields.
 type field struct {
 	key      string
 	doc      string
-	example  string // something to paste, where that says more than the kind of value; flow style
+	example  string   // something to paste, where that says more than the kind of value; flow style
+	aka      []string // what people call the key elsewhere
 	required bool
 	later    bool    // read, but nothing is rendered from it yet
 	scalar   *scalar // takes a scalar
@@ -27,6 +30,19 @@ func (f *field) kid(key string) *field {
 func (f field) must() field          { f.required = true; return f }
 func (f field) inert() field         { f.later = true; return f }
 func (f field) like(ex string) field { f.example = ex; return f }
+
+// called says what people call the key elsewhere.
+func (f field) called(aka ...string) field { f.aka = aka; return f }
+
+// usual is the key below f that people call word elsewhere, or "".
+func (f *field) usual(word string) string {
+	for i := range f.kids {
+		if slices.ContainsFunc(f.kids[i].aka, func(a string) bool { return fold(a) == fold(word) }) {
+			return f.kids[i].key
+		}
+	}
+	return ""
+}
 
 func leaf(key string, s *scalar, doc string) field { return field{key: key, scalar: s, doc: doc} }
 
@@ -97,8 +113,8 @@ func topologySchema() field {
 	link := func(key, doc string, more ...field) field {
 		return group(
 			key, doc, append(
-				more, leaf("speed", rateScalar(), "speed of each link, in bits per second"),
-				leaf("cable", lengthScalar(), "length of the cable, in metres; a longer one keeps more bytes in flight when pause is sent").inert(),
+				more, leaf("speed", rateScalar(), "speed of each link, in bits per second").called("rate", "bandwidth", "bps"),
+				leaf("cable", lengthScalar(), "length of the cable, in metres; a longer one keeps more bytes in flight when pause is sent").inert().called("length", "distance"),
 			)...,
 		).like("{speed: 400Gbps, cable: 5m}")
 	}
@@ -116,7 +132,7 @@ func topologySchema() field {
 	servers := func(key, doc string) field {
 		return group(
 			key, doc,
-			leaf("per_leaf", intScalar("number", 0, maxDevices), "hosts on each leaf").must().like("8"),
+			leaf("per_leaf", intScalar("number", 0, maxDevices), "hosts on each leaf").must().like("8").called("count", "number"),
 			leaf("rails", intScalar("number", 1, 64), "rails per host; the NIC of rail i goes to leaf i of a group of that many leaves; default 1"),
 			leaf("bond", intScalar("number", 1, 8), "NIC ports per bond, each to a leaf of its own; default 1, no bond"),
 			leaf("platform", textScalar("platform"), "operating system and kind of host; default linux/generic"),
@@ -134,8 +150,8 @@ func topologySchema() field {
 	}
 	hostBreakout := leaf("breakout", split(), "into how many links a physical port of the leaf is split; default 1, not split")
 	listed := link(
-		"link", "", leaf("a", portRefScalar(), "one end, device:port").must().like("leaf1:uplink-1"),
-		leaf("b", portRefScalar(), "the other end, device:port").must().like("spine1:downlink-1"),
+		"link", "", leaf("a", portRefScalar(), "one end, device:port").must().like("leaf1:uplink-1").called("from", "src", "source", "local"),
+		leaf("b", portRefScalar(), "the other end, device:port").must().like("spine1:downlink-1").called("to", "dst", "destination", "peer", "remote"),
 		leaf("role", enumScalar(portRoles()...), "role of its ports on switches, such as peer-link or border"),
 		leaf("breakout", split(), "how many links share the physical port on a switch; default 1"),
 		carries,
@@ -207,9 +223,9 @@ func classSchema(whole bool) *field {
 	name := leaf("name", nameScalar(), "name of the class").must().like("training")
 	ecn := group(
 		"ecn", "ECN: how a growing queue marks packets, so that senders slow down before pause is needed",
-		leaf("kmin", bytesScalar(), "queue length in bytes at which marking begins; lower reacts earlier and costs throughput"),
-		leaf("kmax", bytesScalar(), "queue length in bytes at which marking reaches pmax; above it every packet is marked"),
-		leaf("pmax", shareScalar(), "share of packets that are marked at kmax"),
+		leaf("kmin", bytesScalar(), "queue length in bytes at which marking begins; lower reacts earlier and costs throughput").called("min", "minimum", "min_threshold", "minimum_threshold"),
+		leaf("kmax", bytesScalar(), "queue length in bytes at which marking reaches pmax; above it every packet is marked").called("max", "maximum", "max_threshold", "maximum_threshold"),
+		leaf("pmax", shareScalar(), "share of packets that are marked at kmax").called("probability", "drop_probability", "mark_probability", "max_mark_probability"),
 	).like("{kmin: 800KB, kmax: 3200KB, pmax: 20%}")
 	bandwidth := leaf("bandwidth", wholeShareScalar(), "share of a port's bandwidth among the weighted classes when all want to send; together 100%")
 	weight := leaf("weight", intScalar("weight", 1, 100), "in place of bandwidth: weight relative to the other classes', as switches count; the weights need not add up to 100")
@@ -230,7 +246,7 @@ func classSchema(whole bool) *field {
 		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets (CNP), by which receivers slow senders down; exactly one class has it"),
 		{key: "dscp", example: "[26]", doc: "code points (DSCP, 0 to 63, not the ToS byte) of its packets, as a list; or rest: all that no other class names", required: true, scalar: restScalar(), list: &field{key: "DSCP", scalar: dscpScalar()}},
 		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must().like("3"),
-		leaf("lossless", boolScalar(), "true: PFC pauses its priority instead of dropping; default false"),
+		leaf("lossless", boolScalar(), "true: PFC pauses its priority instead of dropping; default false").called("no_drop", "pause"),
 		ecn,
 		group(
 			"pfc", "when a lossless class pauses, and the buffer it keeps for that", xoff,
@@ -249,9 +265,9 @@ func classSchema(whole bool) *field {
 func watchdogSchema() field {
 	return group(
 		"pfc_watchdog", "what to do with a queue that pause keeps stuck",
-		leaf("detect", durationScalar(), "how long a queue may be paused without a packet leaving before it counts as stuck, such as 200ms"),
-		leaf("restore", durationScalar(), "how long a stuck queue must see no pause before it is used as before, such as 400ms"),
-		leaf("poll", durationScalar(), "how often queues are looked at, such as 100ms; best not above half of detect"),
+		leaf("detect", durationScalar(), "how long a queue may be paused without a packet leaving before it counts as stuck, such as 200ms").called("detection_time", "detection"),
+		leaf("restore", durationScalar(), "how long a stuck queue must see no pause before it is used as before, such as 400ms").called("restoration_time", "restoration", "recovery_time"),
+		leaf("poll", durationScalar(), "how often queues are looked at, such as 100ms; best not above half of detect").called("interval", "poll_interval", "polling_interval"),
 		leaf("action", enumScalar("drop", "forward", "alert"), "what happens to a stuck queue: drop its packets, forward them in spite of pause, or only report"),
 	).like("{detect: 200ms, restore: 400ms, poll: 100ms, action: drop}")
 }
@@ -346,14 +362,14 @@ func transportKids() []field {
 func inventorySchema() *field {
 	device := append(
 		transportKids(),
-		leaf("address", addressScalar(), "where the device is managed, without a port"),
+		leaf("address", addressScalar(), "where the device is managed, without a port").called("ip", "host", "mgmt", "mgmt_ip", "management_ip", "ansible_host"),
 		leaf("platform", textScalar("platform"), "platform name, such as sonic/sn5600, where no topology gives it; must agree with one that does"),
-		leaf("serial", textScalar("serial number"), "expected serial number; a different one refuses the write"),
+		leaf("serial", textScalar("serial number"), "expected serial number; a different one refuses the write").called("sn", "serial_number"),
 		leaf("hostname", hostnameScalar(), "expected host name; a different one refuses the write"),
 		leaf("management_port", nameScalar(), "port of the model that our way in takes, when management is in-band"),
 		field{key: "ports", doc: "the device's own interface names, by the port's name in the model, such as downlink-1: Ethernet0", example: "{downlink-1: Ethernet0}", dict: &field{key: "PORT", scalar: ifaceScalar()}},
 		field{key: "nics", doc: "NICs of a host: NIC 1 first", example: "[{netdev: rdma0}]", list: &field{key: "NIC", kids: []field{
-			leaf("netdev", ifaceScalar(), "interface name on the host, such as rdma0"),
+			leaf("netdev", ifaceScalar(), "interface name on the host, such as rdma0").called("name", "interface", "iface", "dev"),
 			leaf("pci", pciScalar(), "PCI address, when the interface name is not fixed"),
 			leaf("ip", prefixScalar(), "address on the fabric, with its prefix length").inert(),
 			leaf("rail", intScalar("rail", 0, 63), "rail, from 0; must agree with the topology"),

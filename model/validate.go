@@ -380,11 +380,11 @@ func (v *validator) watchdog(what string, given, effective Watchdog) {
 	}
 	pos := cmp.Or(given.Detect.Pos(), given.Restore.Pos(), given.Poll.Pos(), given.Action.Pos())
 	for _, x := range []struct {
-		key string
-		set bool
-	}{{"detect", effective.Detect.Set}, {"restore", effective.Restore.Set}, {"action", effective.Action.Set}} {
+		key, such string
+		set       bool
+	}{{"detect", "200ms", effective.Detect.Set}, {"restore", "400ms", effective.Restore.Set}, {"action", "drop", effective.Action.Set}} {
 		if n := v.f.docs.fabric.kids["pfc_watchdog"]; !x.set && !(n != nil && hasBad(n)) {
-			v.found.Errorf("missing", pos, "add "+x.key, "%s has no %s", what, x.key)
+			v.found.Errorf("missing", pos, fmt.Sprintf("add %s: %s", x.key, x.such), "%s has no %s", what, x.key)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func (v *validator) hardware() {
 			nic, ok := v.f.Catalog.NIC(p.NIC.V)
 			if !ok {
 				if once(p.NIC.From, "unknown") {
-					v.found.Errorf("nic", p.NIC.Pos(), didYouMean(p.NIC.V, v.f.Catalog.NamesOf(profiles.KindNIC))+
-						" (fabricctl profiles lists them; or describe it in a document of kind Profile)", "unknown NIC %q", clip(p.NIC.V))
+					v.found.Errorf("nic", p.NIC.Pos(), nicHint(clip(p.NIC.V), v.f.Catalog.NamesOf(profiles.KindNIC))+
+						" (or describe it in a document of kind Profile)", "unknown NIC %q", clip(p.NIC.V))
 				}
 				continue
 			}

@@ -169,6 +169,21 @@ func TestFindings(t *testing.T) {
 		{"override of an interface of the inventory", base + "overrides: {leaf: {devices: {leaf1: {ports: {\"Ethernet9/1\": {state: planned}, \"Ethernet9/2\": {}}}}}}\n" +
 			inventory("  leaf1: {ports: {downlink-1: \"Ethernet9/1\"}}\n")},
 		{"interface and port in each other's place", base + inventory("  leaf1: {ports: {Ethernet8: downlink-1, \"Ethernet9/1\": downlink-2}}\n")},
+		{"a number in words", with(t, "count: 1, platform", "count: one, platform")},
+		{"hosts by count", with(t, "per_leaf: 2,", "count: 4,")},
+		{"a tier in the singular", with(t, "  leaves:", "  leaf:")},
+		{"a link from and to", strings.Replace(base, "    host_leaf:", "    list: [{from: \"leaf1:x\", to: \"leaf2:x\"}]\n    host_leaf:", 1)},
+		{"NIC by its short name", with(t, "per_leaf: 2,", "per_leaf: 2, nic: cx7,")},
+		{"NIC of nobody", with(t, "per_leaf: 2,", "per_leaf: 2, nic: rtl8139,")},
+		{"rest in brackets", with(t, "dscp: rest", "dscp: [rest]")},
+		{"a name of two words", with(t, "{name: t}", "{name: my pod}")},
+		{"address with more", base + inventory("  leaf1: {address: \"https://leaf1.example.net:443/\"}\n  leaf2: {address: 10.0.0.2/24}\n")},
+		{"manage as a list", with(t, "manage: {switches: own, hosts: own}", "manage: {switches: [ecn, pfc]}")},
+		{"manage by role", with(t, "manage: {switches: own, hosts: own}", "manage: {leaves: own}")},
+		{"override by device", base + "overrides: {leaf1: {state: planned}}\n"},
+		{"override of a ramp by itself", base + "overrides: {leaf: {ecn: {kmin: 1KB}}}\n"},
+		{"a key twice", with(t, "mtu: {", "mtu: {fabric: 1500B, ")},
+		{"spines that are none", with(t, "spines: {count: 1,", "spines: {count: 0,")},
 		{"listed device that is generated too", strings.Replace(base, "  links:", "  devices: [{name: leaf1, role: leaf, platform: sonic/sn5600}]\n  links:", 1)},
 	} {
 		_, l := Load(files("m.yaml", x.model), "m.yaml")

@@ -7,7 +7,7 @@ import (
 )
 
 // Closest is the word of list that was probably meant, or "": one slip in a short word, two in a longer one, a third of
-// the letters in a long one, and never all of them. Ties go to the first.
+// the letters in a long one, and never all of them; or else the only one that begins alike. Ties go to the first.
 func Closest(word string, list []string) string {
 	slips := max(1, len(word)/3)
 	if len(word) >= 5 {
@@ -22,7 +22,29 @@ func Closest(word string, list []string) string {
 			best, bestDistance = w, d
 		}
 	}
+	if best == "" {
+		return begun(fold(word), list)
+	}
 	return best
+}
+
+// begun is the only word of list that begins like word, by three letters at least and two thirds of the shorter one.
+func begun(word string, list []string) (found string) {
+	for _, w := range list {
+		f := fold(w)
+		n := 0
+		for n < min(len(word), len(f)) && word[n] == f[n] {
+			n++
+		}
+		if n < 3 || 3*n < 2*min(len(word), len(f)) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = w
+	}
+	return found
 }
 
 // sure reports whether word is so much like w that w is named although it belongs elsewhere: one slip in five letters.
@@ -101,6 +123,25 @@ func PlatformHint(name string, names []string) string {
 		return "did you mean " + w + "?"
 	}
 	return "a platform is SYSTEM/MODEL, such as sonic/sn5600, and the systems are " + strings.Join(systems, ", ") + "; fabricctl profiles lists all"
+}
+
+// nicHint says which NIC of names was probably meant, also by the short names that people give them (cx7, bf3).
+func nicHint(name string, names []string) string {
+	short := fold(name)
+	for _, s := range [][2]string{{"mellanox", ""}, {"nvidia", ""}, {"broadcom", ""}, {"intel", ""}, {"mcx", "connectx"}, {"cx", "connectx"}, {"bf", "bluefield"}} {
+		if rest, ok := strings.CutPrefix(short, s[0]); ok {
+			short = s[1] + rest
+		}
+	}
+	for _, n := range names {
+		if fold(n) == short {
+			return "did you mean " + n + "?"
+		}
+	}
+	if w := Closest(name, names); w != "" {
+		return "did you mean " + w + "?"
+	}
+	return "names are such as connectx-7 or bcm57508; fabricctl profiles lists them"
 }
 
 // runs are names in their order, those that differ in their last number alone in one: "leaf1 to leaf4".

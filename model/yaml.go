@@ -282,6 +282,9 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
 				Rule: "duplicate-key", Severity: diag.Error, Pos: c.pos(k), Msg: fmt.Sprintf("%s is written twice here", clip(k.Value)),
 				Hint: "keep one of the two", Related: []diag.Related{{Pos: first, Msg: "first here"}},
 			})
+			if v := n.kids[k.Value]; v.shape == scalarNode {
+				v.bad = true // nobody knows which is meant; a mapping is checked all the same
+			}
 			continue
 		}
 		n.keys = append(n.keys, k.Value)

@@ -20,6 +20,7 @@ func (e *Error) Error() string { return strconv.Quote(e.Text) + " " + e.What }
 type quantity struct {
 	noun    string // "size"
 	example string // the unit to suggest for a bare number
+	such    string // a quantity of the kind, for hints
 	units   []unit
 	limit   int64 // largest value in the base unit
 }
@@ -75,9 +76,9 @@ func refuseNumber(s string, q quantity, refuse func(what, hint string) (int64, e
 	case strings.HasPrefix(s, "."):
 		return refuse("starts with a point", "write 0"+clip(s))
 	case s == "":
-		return refuse("is empty", "write a number with a unit, such as 1"+q.example)
+		return refuse("is empty", "write a number with a unit, such as "+q.such)
 	}
-	return refuse("is not a "+q.noun, "write a number with a unit, such as 1"+q.example)
+	return refuse("is not a "+q.noun, "write a number with a unit, such as "+q.such)
 }
 
 // wrongUnit explains a unit that the quantity does not have.
@@ -109,6 +110,12 @@ func wrongUnit(num, name string, q quantity) (what, hint string) {
 			strings.EqualFold(strings.TrimSuffix(u.name, "B"), name) && q.noun == "size" {
 			return "uses " + clip(name) + ", which is not a unit of " + q.noun, "write " + num + u.name
 		}
+	}
+	if bits := strings.TrimRight(strings.NewReplacer("/", "", "it", "").Replace(name), "eEbBs"); q.noun == "rate" && len(bits) == 1 && strings.Contains("KMGT", strings.ToUpper(bits)) {
+		return "uses " + strconv.Quote(clip(name)) + ", which is not a unit of rate", "write " + num + strings.ToUpper(bits) + "bps"
+	}
+	if len(q.units) == 1 {
+		return "uses " + strconv.Quote(clip(name)) + ", which is not a unit of " + q.noun, "write a " + q.noun + " such as " + q.such
 	}
 	names := make([]string, len(q.units))
 	for i, u := range q.units {

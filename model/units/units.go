@@ -129,31 +129,31 @@ func spellings(us []unit) []Unit {
 
 // ParseBytes reads a size: B, KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024).
 func ParseBytes(s string) (Bytes, error) {
-	v, err := parse(s, quantity{"size", "B", byteUnits(), 1<<63 - 1})
+	v, err := parse(s, quantity{"size", "B", "9216B or 800KB", byteUnits(), 1<<63 - 1})
 	return Bytes(v), err
 }
 
 // ParseBitRate reads a rate: bps, Kbps, Mbps, Gbps, Tbps.
 func ParseBitRate(s string) (BitRate, error) {
-	v, err := parse(s, quantity{"rate", "Gbps", rateUnits(), 1<<63 - 1})
+	v, err := parse(s, quantity{"rate", "Gbps", "400Gbps", rateUnits(), 1<<63 - 1})
 	return BitRate(v), err
 }
 
 // ParseLength reads a cable length: mm, cm, m, km.
 func ParseLength(s string) (Length, error) {
-	v, err := parse(s, quantity{"length", "m", lengthUnits(), 1<<63 - 1})
+	v, err := parse(s, quantity{"length", "m", "40m", lengthUnits(), 1<<63 - 1})
 	return Length(v), err
 }
 
 // ParseDuration reads a time span: ns, us, ms, s, min, h.
 func ParseDuration(s string) (Duration, error) {
-	v, err := parse(s, quantity{"time", "ms", timeUnits(), 1<<63 - 1})
+	v, err := parse(s, quantity{"time", "ms", "200ms", timeUnits(), 1<<63 - 1})
 	return Duration(v), err
 }
 
 // ParsePercent reads a share with at most four decimals: "20%", "1.5%".
 func ParsePercent(s string) (Percent, error) {
-	v, err := parse(s, quantity{"share", "%", []unit{{"%", int64(OnePercent)}}, 1<<31 - 1})
+	v, err := parse(s, quantity{"share", "%", "20%", []unit{{"%", int64(OnePercent)}}, 1<<31 - 1})
 	return Percent(v), err
 }
 
