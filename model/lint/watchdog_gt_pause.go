@@ -26,8 +26,8 @@ const (
 // shortestPoll is the shortest time between looks that switches take (SONiC's PFC_WD: 100 to 3000), in milliseconds.
 const shortestPoll = 100
 
-// span is a time in milliseconds as people write it.
-func span(ms int32) units.Duration { return units.Duration(ms) * units.Millisecond }
+// millis is a time in milliseconds as people write it.
+func millis(ms int32) units.Duration { return units.Duration(ms) * units.Millisecond }
 
 // dogTimes is one pair of times from one pair of lines.
 type dogTimes struct {
@@ -47,16 +47,16 @@ func runWatchdogGtPause(p *Pass) {
 	}
 	for c, w := range bad.all {
 		msg, hint := "congestion alone can pause a port that long, and the watchdog would drop packets of a healthy fabric",
-			fmt.Sprintf("raise detect to at least %s", span(shortestDetect))
+			fmt.Sprintf("raise detect to at least %s", millis(shortestDetect))
 		if c.detect > longestDetect {
-			msg, hint = "a storm spreads over the fabric before that", fmt.Sprintf("lower detect to at most %s", span(longestDetect))
+			msg, hint = "a storm spreads over the fabric before that", fmt.Sprintf("lower detect to at most %s", millis(longestDetect))
 			if c.poll > longestDetect {
-				hint += fmt.Sprintf(" and poll to at most %s", span(longestDetect))
+				hint += fmt.Sprintf(" and poll to at most %s", millis(longestDetect))
 			}
 		}
 		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.detectAt, c.pollAt), Related: []diag.Related{setHere("poll", w.first.Origin("watchdog.poll"))},
-			Msg:  fmt.Sprintf("the watchdog on %s detects after %s, outside of %s to %s: %s", w, span(c.detect), span(shortestDetect), span(longestDetect), msg),
+			Msg:  fmt.Sprintf("the watchdog on %s detects after %s, outside of %s to %s: %s", w, millis(c.detect), millis(shortestDetect), millis(longestDetect), msg),
 			Hint: hint,
 		})
 	}

@@ -60,10 +60,10 @@ func reportSlowPoll(p *Pass, c unguarded, w *where) {
 	d := c.dog
 	var ways []string
 	if least := min(d.Detect, d.Restore); least >= shortestPoll {
-		ways = append(ways, "lower poll to at most "+span(least).String())
+		ways = append(ways, "lower poll to at most "+millis(least).String())
 	}
 	if d.Poll <= longestDetect {
-		poll := span(d.Poll).String()
+		poll := millis(d.Poll).String()
 		switch {
 		case d.Detect >= d.Poll:
 			ways = append(ways, "raise restore to at least "+poll)
@@ -75,7 +75,7 @@ func reportSlowPoll(p *Pass, c unguarded, w *where) {
 	}
 	hint := strings.Join(ways, ", or ")
 	if hint == "" {
-		hint = fmt.Sprintf("raise detect and restore to at least %s, and lower poll to what the smaller of them is", span(shortestPoll))
+		hint = fmt.Sprintf("raise detect and restore to at least %s, and lower poll to what the smaller of them is", millis(shortestPoll))
 	}
 	at := c.poll
 	if min(d.Detect, d.Restore) < shortestPoll { // poll cannot follow
@@ -93,7 +93,7 @@ func reportSlowPoll(p *Pass, c unguarded, w *where) {
 	}
 	p.report(w, diag.Finding{
 		Pos: cmp.Or(at, c.poll), Related: related,
-		Msg:  fmt.Sprintf("the watchdog on %s polls every %s, but is to detect after %s and to restore after %s", w, span(d.Poll), span(d.Detect), span(d.Restore)),
+		Msg:  fmt.Sprintf("the watchdog on %s polls every %s, but is to detect after %s and to restore after %s", w, millis(d.Poll), millis(d.Detect), millis(d.Restore)),
 		Hint: hint,
 	})
 }
