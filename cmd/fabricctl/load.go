@@ -151,7 +151,7 @@ func inexpressible(net *intent.Net) []diag.List {
 }
 
 // mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.
-// Warnings of settled rules are not repeated: the flags of the call answer them.
+// Warnings of settled rules are not repeated: what comes says them better.
 func (a *app) mustLoad(settled ...string) (loaded, error) {
 	m, err := a.load(a.fabric)
 	if err != nil {

@@ -39,13 +39,9 @@ func (o *planFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&o.details, "details", false, "list every setting, not only what changes in behaviour")
 }
 
-// settled are the rules whose warnings the flags answer.
-func (o *planFlags) settled() []string {
-	if o.adopt {
-		return []string{render.NeedsAdoption}
-	}
-	return nil
-}
+// planned are the rules whose warnings about the model are not said before a plan: it says them itself, of the devices
+// on which they are in the way.
+func planned() []string { return []string{render.NeedsAdoption} }
 
 func (a *app) newPlan() *cobra.Command {
 	var o planFlags
@@ -188,7 +184,7 @@ func (a *app) show(p *rollout.Plan, v planView) error {
 
 // plan loads the model and plans it against the devices.
 func (a *app) plan(ctx context.Context, o planFlags) (*rollout.Plan, error) {
-	m, err := a.mustLoad(o.settled()...)
+	m, err := a.mustLoad(planned()...)
 	if err != nil {
 		return nil, err
 	}

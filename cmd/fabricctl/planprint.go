@@ -162,10 +162,13 @@ func deviceWord(d rollout.DevicePlan) string {
 }
 
 // told are the findings about a device that a reader should see, without its name in front, which stands above them.
-// How the device was read is only told with details.
+// How the device was read is only told with details, and so is what would be in the way of a change that there is none of.
 func told(d rollout.DevicePlan, details bool) diag.List {
 	var l diag.List
 	for _, f := range d.Findings {
+		if f.Rule == render.NeedsAdoption && !d.Blocked && !details {
+			continue
+		}
 		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked || len(d.Held) > 0) && f.Rule != "lift" {
 			f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":")
 			f.Msg = strings.TrimPrefix(nameless(f.Msg, d.Name), d.Name+" ")

@@ -18,6 +18,8 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/render"
 )
 
 // TestLists: names in natural order, and no more of them than a reader takes in.
@@ -309,5 +311,20 @@ to take the rest back: fabricctl runs rollback r1 -f pod1
 `
 	if d := cmp.Diff(want, string((&screen{}).dyed([]byte(b.String())))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestNothingInTheWay tells of an obstacle only where it is one.
+func TestNothingInTheWay(t *testing.T) {
+	d := rollout.DevicePlan{Name: "leaf3", Mode: rollout.Write, Findings: diag.List{{Rule: render.NeedsAdoption, Severity: diag.Error, Msg: "a profile carries more"}}}
+	if l := told(d, false); len(l) > 0 {
+		t.Errorf("no change, and yet: %v", l)
+	}
+	if l := told(d, true); len(l) != 1 {
+		t.Errorf("with details: %v", l)
+	}
+	d.Blocked = true
+	if l := told(d, false); len(l) != 1 {
+		t.Errorf("refused, and yet: %v", l)
 	}
 }

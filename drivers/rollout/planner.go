@@ -413,7 +413,7 @@ func observed(d *intent.Device, lifted map[string]intent.Policy, l diag.List, m 
 			}
 			if !d.Host && m == Write && p.State == intent.Active && p.Manage.Owned() != 0 {
 				f.Severity = diag.Error
-				f.Hint = "bind " + p.Name + " to the interface that is meant, under ports of " + d.Name + " in the inventory; or say state: planned for it until it is there"
+				f.Hint = "bind " + p.Name + " to the interface that is meant, under its ports in the inventory; or say state: planned for it until it is there"
 			}
 			l.Add(f)
 		}

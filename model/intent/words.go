@@ -178,11 +178,14 @@ func onOff(b bool) string {
 }
 
 // pathParts are the way of a priority through a switch in words: "queue 3", "pg 3" and "pause 3", the queue that a received
-// pause stops. The zero value is that of a priority which nothing uses.
+// pause stops. The zero value is that of a priority which nothing uses or maps.
 type pathParts [3]string
 
 func pathOf(p *Policy, i int) pathParts {
 	if q := p.Queues[i]; !p.Known.Has(AreaMaps) || !q.Used && !q.Lossless && !q.ECN.On {
+		return pathParts{}
+	}
+	if p.TCQueue[i] == Unmapped && p.TCPG[i] == Unmapped && p.PFCQueue[i] == Unmapped {
 		return pathParts{}
 	}
 	return pathParts{"queue " + index(p.TCQueue[i]), "pg " + index(p.TCPG[i]), "pause " + index(p.PFCQueue[i])}

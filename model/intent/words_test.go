@@ -33,7 +33,7 @@ func TestDifferencesOfThePath(t *testing.T) {
 		{"another queue", policy(func(p *Policy) { p.TCQueue[3], p.PFCQueue[3] = 4, 4 }), []string{"priority 3 path: queue 4 → queue 3"}},
 		{"a pause that stops another queue", policy(func(p *Policy) { p.PFCQueue[3] = 0 }), []string{"priority 3 path: pause 0 → pause 3"}},
 		{"no maps", policy(func(p *Policy) { p.TCQueue[3], p.PFCQueue[3], p.TCPG[3] = Unmapped, Unmapped, Unmapped }), []string{
-			"priority 3 path: queue none, pg none, pause none → queue 3, pg 3, pause 3",
+			"priority 3 path: none → queue 3",
 		}},
 		{"not in use", policy(func(p *Policy) { p.Queues[3], p.TCPG[3] = Queue{}, 0 }), []string{"priority 3 pfc: off → on", "priority 3 scheduling: none → weighted", "priority 3 path: none → queue 3"}},
 		{"PFC not known", policy(func(p *Policy) { p.Known &^= AreaSet(AreaPFC); p.Queues[3].Lossless, p.TCPG[3] = false, 0 }), []string{"priority 3 pfc: not known → on"}},
