@@ -218,6 +218,9 @@ func (a *app) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 // state is the state directory, which need not exist yet.
 func (a *app) state() (string, error) {
 	if a.stateDir != "" {
+		if info, err := os.Stat(a.stateDir); err == nil && !info.IsDir() {
+			return "", fail(exitError, "name a directory with --state-dir", "--state-dir %s is a file; nothing was done", a.stateDir)
+		}
 		return filepath.Abs(a.stateDir)
 	}
 	if d := a.sys.env("XDG_STATE_HOME"); filepath.IsAbs(d) {

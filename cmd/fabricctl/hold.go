@@ -213,20 +213,25 @@ func find(f *model.Fabric, ref string) (device, port, iface string, err error) {
 	return "", "", "", noPort(device, rest, names)
 }
 
+// holdScope is where holds are, and of which fabric alone they are asked for: the one of -f, or "" for all.
+func (a *app) holdScope() (dir, fabric string, err error) {
+	if len(a.fabric) > 0 {
+		f, err := a.named()
+		if err != nil {
+			return "", "", err
+		}
+		fabric = f.Name.V
+	}
+	dir, err = a.state()
+	return dir, fabric, err
+}
+
 func (a *app) runHoldList() error {
 	json, err := a.wants("text", "json")
 	if err != nil {
 		return err
 	}
-	only := ""
-	if len(a.fabric) > 0 {
-		f, err := a.named()
-		if err != nil {
-			return err
-		}
-		only = f.Name.V
-	}
-	dir, err := a.state()
+	dir, only, err := a.holdScope()
 	if err != nil {
 		return err
 	}
@@ -266,17 +271,9 @@ func (a *app) runHoldRelease(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.state()
+	dir, only, err := a.holdScope()
 	if err != nil {
 		return err
-	}
-	only := ""
-	if len(a.fabric) > 0 {
-		f, err := a.named()
-		if err != nil {
-			return err
-		}
-		only = f.Name.V
 	}
 	all, err := journal.AllHolds(rollout.HoldsDir(dir))
 	if err != nil {

@@ -110,7 +110,7 @@ func ReadLease(path string) (Lease, error) {
 		return l, fmt.Errorf("lease: %w", err)
 	}
 	if json.Unmarshal(b, &l) != nil || l.Fence == 0 || l.Fence > maxFence {
-		return Lease{}, fmt.Errorf("lease file %s is damaged; breaking the lease repairs it", path)
+		return Lease{}, fmt.Errorf("lease file %s is damaged; fabricctl lock break %s repairs it", path, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	}
 	return l, nil
 }
