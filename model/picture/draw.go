@@ -197,14 +197,14 @@ func (d *drawing) size() string {
 			switches += len(t.Devices)
 		}
 	}
-	return plural(switches, "switch") + ", " + plural(hosts, "host") + ", " + plural(len(d.graph.Links), "link")
+	return howMany(switches, "switch") + ", " + howMany(hosts, "host") + ", " + howMany(len(d.graph.Links), "link")
 }
 
 // describe is the picture in words.
 func (d *drawing) describe() string {
 	s := "Topology of fabric " + d.graph.Fabric + ": " + d.size() + "."
 	for _, t := range d.graph.Tiers {
-		s += fmt.Sprintf(" Tier %d: %s, %s: %s.", t.Tier, plural(len(t.Devices), cmp.Or(t.Role, "device")), t.Platform, span(t.Devices))
+		s += fmt.Sprintf(" Tier %d: %s, %s: %s.", t.Tier, howMany(len(t.Devices), cmp.Or(t.Role, "device")), t.Platform, span(t.Devices))
 	}
 	for k := range d.kinds {
 		s += " " + strings.Join(d.noteText(k), ", ") + "."
@@ -216,7 +216,7 @@ func (d *drawing) describe() string {
 		}
 	}
 	for _, t := range tallies(d.sheet.Findings, all) {
-		s += fmt.Sprintf(" %s %s, %s.", t.severity, t.rule, plural(len(t.findings), "finding"))
+		s += fmt.Sprintf(" %s %s, %s.", t.severity, t.rule, howMany(len(t.findings), "finding"))
 	}
 	for i, h := range d.sheet.Cycle {
 		s += fmt.Sprintf(" Cycle %d: %s.", i+1, d.hopText(h))

@@ -85,16 +85,16 @@ func (d *drawing) faceOf(b box) face {
 			f.lines = append(f.lines, "together:")
 		}
 		for _, r := range order {
-			f.lines = append(f.lines, plural(roles[r], r))
+			f.lines = append(f.lines, howMany(roles[r], r))
 		}
 	case b.mixed:
-		f.name = plural(len(names), first.Role)
+		f.name = howMany(len(names), first.Role)
 		f.lines = append(f.lines, "not all alike", span(names))
 	case b.like != "":
-		f.name = plural(len(names), first.Role)
+		f.name = howMany(len(names), first.Role)
 		f.lines = append(f.lines, span(names), "like "+b.like)
 	case f.deep:
-		f.name = plural(len(names), first.Role)
+		f.name = howMany(len(names), first.Role)
 		f.lines = append(f.lines, span(names))
 	}
 	if b.pods == nil {

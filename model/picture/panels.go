@@ -42,7 +42,7 @@ func (d *drawing) noteText(kind int) []string {
 	case long > 0:
 		what += ", " + long.String()
 	}
-	lines := []string{head, what + ", " + plural(n, "link")}
+	lines := []string{head, what + ", " + howMany(n, "link")}
 	var more []string
 	if k.breakout > 1 {
 		more = append(more, "1 of "+itoa(k.breakout)+" of a port")
@@ -133,7 +133,7 @@ func (d *drawing) rowNote(r tierRow) *elem {
 	y := r.y + 6
 	for _, role := range order {
 		y += nameHigh
-		g.add(write("rowname", edgeOfSheet, y, cut(plural(roles[role], role), 24)))
+		g.add(write("rowname", edgeOfSheet, y, cut(howMany(roles[role], role), 24)))
 	}
 	if len(names) == 1 {
 		g.add(write("small", edgeOfSheet, y+textHigh, cut(names[0], noteColumns+4)))
@@ -226,7 +226,7 @@ func (d *drawing) panels() ([]*elem, int) {
 	}
 	rules := tallies(d.sheet.Findings, all)
 	if len(rules) > 0 {
-		head(plural(len(all), "finding"))
+		head(howMany(len(all), "finding"))
 	}
 	for i, t := range rules {
 		if i == mostListed {

@@ -123,20 +123,12 @@ func numbered(name string) (stem string, n int, ok bool) {
 	return stem, n, true
 }
 
-// plural counts things: "1 leaf", "2 leaves".
-func plural(n int, noun string) string {
-	many := noun + "s"
-	switch {
-	case n == 1:
-		many = noun
-	case noun == "storage":
-		many = "storage hosts"
-	case noun == "leaf":
-		many = "leaves"
-	case strings.HasSuffix(noun, "switch"):
-		many = noun + "es"
+// howMany counts devices of a role, and other things.
+func howMany(n int, noun string) string {
+	if noun == "storage" {
+		noun = "storage host"
 	}
-	return itoa(n) + " " + many
+	return diag.Count(n, noun)
 }
 
 // sortNames orders names as people do.

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"image/png"
 	"io"
 	"os"
@@ -189,5 +190,37 @@ func TestSVGIsDrawn(t *testing.T) {
 	}
 	if n := reds(Sheet{Findings: diag.List{{Rule: "ecn-order", Severity: diag.Error, Msg: "wrong", Devices: []string{"leaf1"}}}}); n < 500 {
 		t.Errorf("%d red pixels with an error", n)
+	}
+}
+
+// TestLossless: a link says what it carries without loss, and when only one end protects it; an end that does not speak
+// about PFC, as hosts do not, leaves it to the other.
+func TestLossless(t *testing.T) {
+	protects := func(known bool, priorities ...int) *intent.Device {
+		p := intent.Policy{}
+		if known {
+			p.Known = intent.AreaSet(intent.AreaPFC)
+		}
+		for _, i := range priorities {
+			p.Queues[i].Lossless = true
+		}
+		d := &intent.Device{Name: fmt.Sprint(known, priorities), Ports: []intent.Port{{}}, Policies: []intent.Policy{p}}
+		d.Classes[3], d.Classes[4] = "training", "storage"
+		return d
+	}
+	for _, c := range []struct {
+		lower, upper *intent.Device
+		want         string
+	}{
+		{protects(true, 3, 4), protects(true, 3, 4), "lossless 3 training, 4 storage"},
+		{protects(true, 3), protects(true, 4, 5), "lossless 3 training (lower end only), 4 storage (upper end only), 5 (upper end only)"},
+		{protects(false), protects(true, 3), "lossless 3 training"},
+		{protects(true), protects(true), ""},
+		{protects(false), protects(false), ""},
+	} {
+		got := losslessText(losslessOf(c.lower, &c.lower.Ports[0], c.upper, &c.upper.Ports[0]), c.lower.Name)
+		if got != c.want {
+			t.Errorf("%s to %s: %q, want %q", c.lower.Name, c.upper.Name, got, c.want)
+		}
 	}
 }
