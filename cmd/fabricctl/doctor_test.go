@@ -62,7 +62,7 @@ func TestDoctorFailures(t *testing.T) {
 			`failed    credentials +password: secret env:FABRICCTL_TEST_UNSET: environment variable is not set`, `not tried login`,
 		}},
 		{"key file that is not there", "leaf1", "ssh: {key: file:none}", nil, eos.Faults{}, sonic.Faults{}, exitError, []string{
-			`failed    credentials +.*key file: open .*none: no such file`, `next: give a user and a password reference`,
+			`failed    credentials +.*key file: open .*none: no such file`, `next: correct a reference that leads nowhere; where there is none, give a user and a password reference`,
 		}},
 		{"unknown host key", "leaf1", "", []string{"--known-hosts", "file:" + filepath.Join(b.dir, "nobody")}, eos.Faults{}, sonic.Faults{}, exitError, []string{
 			`failed    host key +.*host key unknown: it offers ssh-ed25519 SHA256:`, `next: compare the fingerprint`, `not tried login`,
@@ -191,7 +191,7 @@ func TestDoctorFirstContact(t *testing.T) {
 	first := &bench{dir: t.TempDir()}
 	r := first.must(t, exitOK, "doctor", "eos:127.0.0.1:"+string(port), "--username", "lab", "--password", "file:"+filepath.Join(dir, "password"), "--known-hosts", "file:"+filepath.Join(dir, "known_hosts"))
 	nothing := first.must(t, exitError, "doctor", "eos:127.0.0.1:"+string(port), "--username", "lab", "--known-hosts", "file:"+filepath.Join(dir, "known_hosts"))
-	if !strings.Contains(nothing.out, "no way to log in: no password, key file or ssh-agent is configured") || !strings.Contains(nothing.out, "next: give a user and a password reference") {
+	if !strings.Contains(nothing.out, "no way to log in: no password, key file or ssh-agent is configured") || !strings.Contains(nothing.out, "next: correct a reference that leads nowhere; where there is none, give a user and a password reference") {
 		t.Error(nothing)
 	}
 	for _, w := range []string{
