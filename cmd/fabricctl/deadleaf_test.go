@@ -158,9 +158,7 @@ func viewExplain(_ *testing.T, s *sight) string {
 	var b bytes.Buffer
 	for i := range s.net.Devices {
 		d := &s.net.Devices[i]
-		r := explain(d, d.Ports, -1)
-		r.about(s.fabric, d, -1)
-		printExplain(&b, r)
+		printExplain(&b, newExplainer(s.fabric, s.net, -1).device(d, d.Ports))
 	}
 	return b.String()
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -14,21 +14,30 @@ import (
 )
 
 type explainJSON struct {
-	Schema   string        `json:"schema"`
-	Fabric   string        `json:"fabric"`
-	FabricAt *originJSON   `json:"fabric_origin,omitempty"`
-	Device   string        `json:"device"`
-	Platform string        `json:"platform"`
-	Role     string        `json:"role"`
-	State    string        `json:"state"`
-	Pod      string        `json:"pod,omitempty"`
-	Plane    string        `json:"plane,omitempty"`
-	Group    string        `json:"group,omitempty"`           // redundancy group
-	Unused   *int          `json:"unused_priority,omitempty"` // asked for, and no class of the model has it
-	Reach    *explainReach `json:"reach,omitempty"`           // how the device is reached; only for a device as a whole
-	Ports    []explainPort `json:"ports"`
-	Apps     []explainApp  `json:"applications,omitempty"`     // who marks for the classes in question
-	Later    []explainLeaf `json:"not_rendered_yet,omitempty"` // of the classes in question
+	Schema   string         `json:"schema"`
+	Fabric   string         `json:"fabric"`
+	FabricAt *originJSON    `json:"fabric_origin,omitempty"`
+	Device   string         `json:"device"`
+	Platform string         `json:"platform"`
+	Role     string         `json:"role"`
+	State    string         `json:"state"`
+	Pod      string         `json:"pod,omitempty"`
+	Plane    string         `json:"plane,omitempty"`
+	Group    string         `json:"group,omitempty"` // redundancy group
+	Host     bool           `json:"host,omitempty"`
+	Classes  []explainClass `json:"classes"`
+	Unused   *int           `json:"unused_priority,omitempty"` // asked for, and no class of the model has it
+	Reach    *explainReach  `json:"reach,omitempty"`           // how the device is reached; only for a device as a whole
+	Ports    []explainPort  `json:"ports"`
+	Budget   *explainBudget `json:"budget,omitempty"`           // of the device's buffer
+	Apps     []explainApp   `json:"applications,omitempty"`     // who marks for the classes in question
+	Later    []explainLeaf  `json:"not_rendered_yet,omitempty"` // of the classes in question
+}
+
+// explainClass is a priority that the model names.
+type explainClass struct {
+	Priority int    `json:"priority"`
+	Class    string `json:"class"`
 }
 
 // explainApp is a row of the marking table.
@@ -66,28 +75,41 @@ type explainPort struct {
 	State    string         `json:"state"`
 	Manage   []string       `json:"owned"`
 	Values   []explainValue `json:"values"`
+
+	Headroom  []explainHeadroom `json:"headroom,omitempty"`  // what a lossless priority needs, by each model
+	Pause     []explainPause    `json:"pause,omitempty"`     // of each lossless priority
+	Neighbour *explainNeighbour `json:"neighbour,omitempty"` // the other end of the link
 }
 
 type explainValue struct {
 	intent.Value
-	Origin *originJSON `json:"origin,omitempty"`
+	Effective string      `json:"effective,omitempty"` // what the hardware makes of it, where that differs
+	Origin    *originJSON `json:"origin,omitempty"`
 }
 
 type originJSON struct {
-	Kind string     `json:"kind"`
-	Pos  diag.Pos   `json:"pos,omitzero"`
-	Ref  string     `json:"ref,omitempty"`
-	Over []diag.Pos `json:"over,omitempty"`
+	Kind   string        `json:"kind"`
+	Pos    diag.Pos      `json:"pos,omitzero"`
+	Ref    string        `json:"ref,omitempty"`
+	Over   []diag.Pos    `json:"over,omitempty"`
+	Inputs []*originJSON `json:"inputs,omitempty"` // of a formula
 }
 
 func (a *app) newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain DEVICE[:PORT[:PRIORITY]]",
-		Short: "Say every effective value of a port, and which line or default it comes from",
-		Long: `Print what the model asks of a device, one of its ports or one priority of a port: each value, the line that won, and
-the lines it won over. For a device it says first how it is reached: address, jump hosts, where the credentials are. PORT is the model's name or the device's. Values of the classes that no target renders yet
-stand at the end.`,
-		Example: "  fabricctl explain -f fabric.yaml leaf1:downlink-1:3\n  fabricctl explain -f fabric.yaml -o json leaf1:Ethernet8",
+		Short: "Say every effective value of a port, where it comes from, and the arithmetic behind it",
+		Long: `Print what the model asks of a device, one of its ports or one priority of a port: each value, what the hardware makes of it,
+the line, profile, publication or formula that it is from, and the lines that it won over. PORT is the model's name or the
+device's: of a host a netdev or a PCI address too.
+
+For lossless priorities it shows the headroom by each model that applies, term by term, and which one headroom: auto takes;
+where pauses begin when 1, 4 and 16 priority groups are congested, and how far below that ECN marks; and what the device has
+promised of its buffer. The other end of the link stands beside it, with what differs marked; the linter says what must not.
+
+For a device it says first how it is reached: address, jump hosts, where the credentials are. Ports that are alike are
+shown once; -o json has each. No device is contacted.`,
+		Example: "  fabricctl explain -f fabric.yaml leaf1:downlink-1:3\n  fabricctl explain -f fabric.yaml host1:nic-1\n  fabricctl explain -f fabric.yaml -o json leaf1:Ethernet8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("explain wants one DEVICE[:PORT[:PRIORITY]]")
@@ -107,11 +129,10 @@ stand at the end.`,
 			if err != nil {
 				return err
 			}
-			r := explain(dev, ports, priority)
+			r := newExplainer(m.fabric, m.net, priority).device(dev, ports)
 			if !strings.Contains(args[0], ":") {
 				r.Reach = reachOf(m.fabric.Endpoints[dev.Name], dev)
 			}
-			r.about(m.fabric, dev, priority)
 			if json {
 				return a.printJSON(r)
 			}
@@ -131,18 +152,14 @@ func resolveRef(net *intent.Net, ref string) (dev *intent.Device, ports []intent
 	if !hasPort {
 		return dev, dev.Ports, -1, nil
 	}
-	if p := dev.Port(rest); p != nil {
+	if p := portOf(dev, rest); p != nil {
 		return dev, []intent.Port{*p}, -1, nil
 	}
-	priority = -1
+	port, last := rest, ""
 	if i := strings.LastIndexByte(rest, ':'); i >= 0 {
-		n, err := strconv.Atoi(rest[i+1:])
-		if err != nil || n < 0 || n > 7 {
-			return nil, nil, 0, usage("%q is not a priority: want 0 to 7", rest[i+1:])
-		}
-		rest, priority = rest[:i], n
+		port, last = rest[:i], rest[i+1:]
 	}
-	p := dev.Port(rest)
+	p := portOf(dev, port)
 	if p == nil {
 		names := make([]portName, len(dev.Ports))
 		for i, q := range dev.Ports {
@@ -150,57 +167,115 @@ func resolveRef(net *intent.Net, ref string) (dev *intent.Device, ports []intent
 		}
 		return nil, nil, 0, noPort(name, rest, names)
 	}
-	return dev, []intent.Port{*p}, priority, nil
+	n, err := strconv.Atoi(last)
+	if err != nil || n < 0 || n > 7 {
+		return nil, nil, 0, usage("%q is not a priority: want 0 to 7", last)
+	}
+	return dev, []intent.Port{*p}, n, nil
 }
 
-func explain(dev *intent.Device, ports []intent.Port, priority int) explainJSON {
-	r := explainJSON{
-		Schema: "fabricctl/explain/v1", Device: dev.Name, Platform: dev.Platform, Role: dev.Role, State: dev.State.String(),
-		Pod: dev.Pod, Plane: dev.Plane, Group: dev.Group, Ports: []explainPort{},
+// portOf finds a port by the model's name or the device's; a host's by its PCI address too, with or without its domain.
+func portOf(dev *intent.Device, name string) *intent.Port {
+	if p := dev.Port(name); p != nil || !dev.Host {
+		return p
 	}
-	if priority >= 0 && dev.Classes[priority] == "" {
-		r.Unused = &priority
+	return cmp.Or(dev.Port(strings.ToLower(name)), dev.Port("0000:"+strings.ToLower(name)))
+}
+
+// explainer says where values come from.
+type explainer struct {
+	fabric   *model.Fabric
+	net      *intent.Net
+	index    map[string]*intent.Device
+	priority int // or -1 for all
+}
+
+func newExplainer(f *model.Fabric, net *intent.Net, priority int) *explainer {
+	x := &explainer{fabric: f, net: net, index: make(map[string]*intent.Device, len(net.Devices)), priority: priority}
+	for i := range net.Devices {
+		x.index[net.Devices[i].Name] = &net.Devices[i]
+	}
+	return x
+}
+
+// device is what there is to say about some ports of a device.
+func (x *explainer) device(dev *intent.Device, ports []intent.Port) explainJSON {
+	r := explainJSON{
+		Schema: "fabricctl/explain/v1", Fabric: x.fabric.Name.V, FabricAt: origin(x.fabric.Name.From), Device: dev.Name, Platform: dev.Platform,
+		Role: dev.Role, State: dev.State.String(), Pod: dev.Pod, Plane: dev.Plane, Group: dev.Group, Host: dev.Host, Classes: []explainClass{}, Ports: []explainPort{},
+		Apps: markers(x.fabric, dev, x.priority), Later: later(x.fabric, dev, x.priority), Budget: budgetOf(dev),
+	}
+	if x.priority >= 0 && dev.Classes[x.priority] == "" {
+		r.Unused = &x.priority
+	}
+	for i, name := range dev.Classes {
+		if name != "" {
+			r.Classes = append(r.Classes, explainClass{i, name})
+		}
 	}
 	for i := range ports {
-		p := &ports[i]
-		e := explainPort{
-			Port: p.Name, Iface: p.Iface, IfaceAt: origin(p.IfaceAt), Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
-			NIC: p.NIC, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
-			Manage: []string{}, Values: []explainValue{},
-		}
-		if p.Speed > 0 {
-			e.Speed = p.Speed.String()
-		}
-		if p.Cable > 0 {
-			e.Cable = p.Cable.String()
-		}
-		owned := p.Manage.Owned() & dev.PolicyOf(p).Known
-		for area := range intent.NumAreas {
-			if owned.Has(area) {
-				e.Manage = append(e.Manage, area.String())
-			}
-		}
-		for _, v := range intent.Values(dev.PolicyOf(p)) {
-			if priority < 0 || v.Priority == priority {
-				e.Values = append(e.Values, explainValue{v, origin(dev.Origin(p, v.Field))})
-			}
-		}
-		if p.Role == "border" {
-			e.Values = append(e.Values, ended(dev, p, priority)...)
-		}
-		if dev.RoCE > 0 && priority < 0 {
-			v := intent.Value{Field: "roce", Label: "rdma mtu to carry", Text: dev.RoCE.String(), Priority: -1}
-			e.Values = append(e.Values, explainValue{v, origin(dev.Origin(p, v.Field))})
-		}
-		r.Ports = append(r.Ports, e)
+		r.Ports = append(r.Ports, x.port(dev, &ports[i]))
 	}
 	return r
 }
 
-// about adds what only the model knows.
-func (r *explainJSON) about(f *model.Fabric, dev *intent.Device, priority int) {
-	r.Fabric, r.FabricAt = f.Name.V, origin(f.Name.From)
-	r.Apps, r.Later = markers(f, dev, priority), later(f, dev, priority)
+func (x *explainer) port(dev *intent.Device, p *intent.Port) explainPort {
+	e := explainPort{
+		Port: p.Name, Iface: p.Iface, IfaceAt: origin(p.IfaceAt), Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
+		NIC: p.NIC, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
+		Manage: []string{}, Values: []explainValue{},
+	}
+	if p.Speed > 0 {
+		e.Speed = p.Speed.String()
+	}
+	if p.Cable > 0 {
+		e.Cable = p.Cable.String()
+	}
+	e.Manage = append(e.Manage, (p.Manage.Owned() & dev.PolicyOf(p).Known).Names()...)
+	effective := intent.Effective(dev, p)
+	made := map[intent.Field]string{}
+	for _, v := range intent.Values(&effective) {
+		made[v.Field] = v.Text
+	}
+	for _, v := range intent.Values(dev.PolicyOf(p)) {
+		if x.priority < 0 || v.Priority == x.priority {
+			e.Values = append(e.Values, explainValue{v, other(made[v.Field], v.Text), origin(dev.Origin(p, v.Field))})
+			delete(made, v.Field)
+		}
+	}
+	e.Values = append(e.Values, x.filledIn(dev, p, &effective, made)...)
+	if p.Role == "border" {
+		e.Values = append(e.Values, ended(dev, p, x.priority)...)
+	}
+	if dev.RoCE > 0 && x.priority < 0 {
+		v := intent.Value{Field: "roce", Label: "rdma mtu to carry", Text: dev.RoCE.String(), Priority: -1}
+		e.Values = append(e.Values, explainValue{Value: v, Origin: origin(dev.Origin(p, v.Field))})
+	}
+	e.Headroom = x.headroomsOf(dev, p)
+	e.Pause = x.pausesOf(dev, p, &effective)
+	e.Neighbour = x.neighbour(dev, p)
+	return e
+}
+
+// filledIn are values that nobody asked for, and that the device adds by itself.
+func (x *explainer) filledIn(dev *intent.Device, p *intent.Port, effective *intent.Policy, made map[intent.Field]string) []explainValue {
+	var vs []explainValue
+	for _, v := range intent.Values(effective) {
+		if _, ok := made[v.Field]; !ok || v.Priority < 0 || x.priority >= 0 && v.Priority != x.priority {
+			continue
+		}
+		o := &originJSON{Kind: model.FromProfile.String(), Ref: "the device's own, from the headroom table of " + dev.Platform}
+		vs = append(vs, explainValue{intent.Value{Field: v.Field, Label: v.Label, Text: "not asked for", Priority: v.Priority}, v.Text, o})
+	}
+	return vs
+}
+
+// other is a if it differs from b.
+func other(a, b string) string {
+	if a == b {
+		return ""
+	}
+	return a
 }
 
 // ended are the priorities that are lossless elsewhere and not at a border port, with the reason.
@@ -209,7 +284,7 @@ func ended(dev *intent.Device, p *intent.Port, priority int) []explainValue {
 	for i := range dev.Classes {
 		field := intent.Field("lossless." + strconv.Itoa(i))
 		if o := dev.Origin(p, field); o != nil && len(o.Lost) > 0 && o.Kind == model.FromDefault && (priority < 0 || priority == i) {
-			vs = append(vs, explainValue{intent.Value{Field: field, Label: fmt.Sprintf("priority %d pfc", i), Text: "none", Priority: i}, origin(o)})
+			vs = append(vs, explainValue{Value: intent.Value{Field: field, Label: fmt.Sprintf("priority %d pfc", i), Text: "none", Priority: i}, Origin: origin(o)})
 		}
 	}
 	return vs
@@ -248,7 +323,13 @@ func origin(o *model.Origin) *originJSON {
 	if o == nil {
 		return nil
 	}
-	return &originJSON{Kind: o.Kind.String(), Pos: o.Pos, Ref: o.Ref, Over: o.Lost}
+	j := &originJSON{Kind: o.Kind.String(), Pos: o.Pos, Ref: o.Ref, Over: o.Lost}
+	for _, in := range o.Inputs {
+		if in := origin(in); in != nil {
+			j.Inputs = append(j.Inputs, in)
+		}
+	}
+	return j
 }
 
 func (o *originJSON) String() string {
@@ -263,88 +344,4 @@ func (o *originJSON) String() string {
 		s += [2]string{", over ", ", "}[min(i, 1)] + p.String()
 	}
 	return s
-}
-
-func printExplain(w io.Writer, r explainJSON) {
-	fmt.Fprintf(w, "%s: %s, %s, %s", r.Device, r.Role, r.Platform, r.State)
-	for _, s := range []string{r.Pod, r.Plane} {
-		if s != "" {
-			fmt.Fprintf(w, ", %s", s)
-		}
-	}
-	if r.Group != "" {
-		fmt.Fprintf(w, ", redundancy group %s", r.Group)
-	}
-	fmt.Fprintf(w, "\nfabric %s, %s\n", r.Fabric, r.FabricAt)
-	if r.Unused != nil {
-		fmt.Fprintf(w, "no class of the model uses priority %d: what the device does with it is left as it is\n", *r.Unused)
-	}
-	r.Reach.print(w)
-	for _, p := range r.Ports {
-		fmt.Fprintf(w, "\n%s:%s", r.Device, p.Port)
-		if p.Iface != "" {
-			fmt.Fprintf(w, " (%s)", p.Iface)
-		}
-		if p.Peer != "" {
-			fmt.Fprintf(w, " to %s:%s", p.Peer, p.PeerPort)
-		}
-		fmt.Fprintln(w)
-		if p.IfaceAt != nil && p.Iface != "" {
-			fmt.Fprintln(w, "  "+pad("interface", 25)+pad(p.Iface, 24)+p.IfaceAt.String())
-		}
-		fmt.Fprintf(w, "  %-24s %s\n", "speed, cable", strings.Trim(p.Speed+", "+p.Cable, ", "))
-		fmt.Fprintf(w, "  %-24s %s\n", "state, override site", p.State+", "+p.Site)
-		printPortFacts(w, p)
-		owned := strings.Join(p.Manage, " ")
-		if owned == "" {
-			owned = "nothing: observed, never written"
-		}
-		fmt.Fprintf(w, "  %-24s %s\n", "owned", owned)
-		for _, v := range p.Values {
-			fmt.Fprintln(w, strings.TrimRight("  "+pad(v.Label, 25)+pad(v.Text, 24)+v.Origin.String(), " "))
-		}
-	}
-	if len(r.Apps) > 0 {
-		fmt.Fprintln(w, "\nwho marks what:")
-	}
-	for _, a := range r.Apps {
-		who := a.Name
-		if a.Business != "" {
-			who += " (" + a.Business + ")"
-		}
-		fmt.Fprintln(w, "  "+pad(who, 25)+pad(fmt.Sprintf("dscp %d, class %s", a.DSCP, a.Class), 24)+a.Origin.String())
-	}
-	if len(r.Later) > 0 {
-		fmt.Fprintln(w, "\nread and checked, not rendered yet:")
-	}
-	for _, l := range r.Later {
-		fmt.Fprintln(w, "  "+pad(l.Path, 33)+pad(l.Value, 21)+l.Origin.String())
-	}
-}
-
-// printPortFacts writes what a port is, as far as the model says more than its link.
-func printPortFacts(w io.Writer, p explainPort) {
-	role := p.Role
-	if p.RoleAt != nil {
-		role = pad(role, 24) + p.RoleAt.String()
-	}
-	fmt.Fprintf(w, "  %-24s %s\n", "role", role)
-	var nic []string
-	for _, x := range []struct {
-		set  bool
-		text string
-	}{{p.NIC != "", p.NIC}, {p.Bond != "", p.Bond}, {p.Rail > 0, "rail " + strconv.Itoa(p.Rail)}} {
-		if x.set {
-			nic = append(nic, x.text)
-		}
-	}
-	if len(nic) > 0 {
-		fmt.Fprintf(w, "  %-24s %s\n", "nic", strings.Join(nic, ", "))
-	}
-	if len(p.Carries) > 0 {
-		fmt.Fprintf(w, "  %-24s %s\n", "carries", strings.Join(p.Carries, " "))
-	}
-	if p.Breakout > 1 {
-		fmt.Fprintf(w, "  %-24s one of %d links of a physical port\n", "breakout", p.Breakout)
-	}
 }
