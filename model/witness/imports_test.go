@@ -29,7 +29,7 @@ type row struct{ packages, may string }
 
 const (
 	all       = "cmd/* examples drivers drivers/* drivers/lab/* model model/* profiles render tuning tuning/*"
-	testsOnly = "model/witness render/yang drivers/conform" // made for tests, imported by nothing else
+	testsOnly = "model/witness render/yang drivers/conform drivers/ssh/sshtest" // made for tests, imported by nothing else
 )
 
 var table = []row{
@@ -48,6 +48,7 @@ var table = []row{
 	{"drivers", "render model/observe model/diag"},
 	{"drivers/secret", ""},
 	{"drivers/ssh", "drivers/secret"},
+	{"drivers/ssh/sshtest", ""},
 	{"drivers/hostwire", "drivers render model/observe model/diag"},
 	{"drivers/gnmi drivers/sshcli", "drivers render model/observe model/journal model/units model/diag drivers/ssh drivers/secret"},
 	{"drivers/netlink", "drivers render model/observe model/journal model/units model/diag profiles"},
