@@ -157,7 +157,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	for _, c := range []*cobra.Command{
 		a.newInit(), a.newImport(), a.newValidate(),
 		a.newSchema(),
-		a.newRules(), a.newProfiles(), a.newExplain(), a.newGraph(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
+		a.newRules(), a.newProfiles(), a.newExplain(), a.newGraph(), a.newDeadlock(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
 		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
 		a.newDoctor(), a.newCheck(),
 	} {

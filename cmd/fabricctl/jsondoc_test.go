@@ -27,7 +27,7 @@ import (
 
 // printed are the results of -o json, by schema.
 var printed = map[string]any{
-	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{},
+	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{}, "deadlock": deadlockJSON{},
 	"render": renderJSON{}, "plan": planJSON{}, "drift": planJSON{}, "run": runJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
 	"history": struct {
 		Schema string `json:"schema"`
@@ -40,7 +40,7 @@ var printed = map[string]any{
 // shared are objects that stand in several results and have a section of their own.
 var shared = map[string]any{
 	"finding": diag.Finding{}, "pos": diag.Pos{}, "origin": originJSON{}, "facts": render.Facts{}, "caps": drivers.Caps{},
-	"held": journal.Hold{}, "settings": rollout.Ops{}, "group": rollout.Group{}, "attempt": rollout.Run{}, "change": render.Change{},
+	"held": journal.Hold{}, "settings": rollout.Ops{}, "group": rollout.Group{}, "attempt": rollout.Run{}, "change": render.Change{}, "step": stepJSON{},
 }
 
 // opaque are objects that are said not to be for programs.

@@ -32,6 +32,17 @@ type Hop struct {
 	Priority     uint8 // of the packets on the link
 }
 
+// Name names the route by the line that lists it, or else by its ends.
+func (r *Route) Name() string {
+	if pos := r.At.At(); !pos.IsZero() {
+		return pos.String()
+	}
+	if len(r.Hops) == 0 {
+		return r.End
+	}
+	return r.Hops[0].Device + " to " + r.End
+}
+
 // With is a Net of the same fabric with other devices.
 func (n *Net) With(ds []Device) *Net {
 	return &Net{Fabric: n.Fabric, Devices: ds, Routing: n.Routing, Routes: n.Routes}

@@ -127,10 +127,12 @@ func (g *graph) components(old map[vertex]bool) []Component {
 		c := Component{}
 		for _, v := range vs {
 			c.Buffers = append(c.Buffers, g.buffer(v))
+			c.members = append(c.members, g.vertex[v])
 			c.Size += c.Buffers[len(c.Buffers)-1].Links
 		}
 		for _, v := range g.shortest(vs) {
 			c.Cycle = append(c.Cycle, g.buffer(v))
+			c.vertices = append(c.vertices, g.vertex[v])
 		}
 		cs = append(cs, c)
 	}
@@ -189,7 +191,7 @@ func (g *graph) buffer(v int32) Buffer { return g.t.buffer(g.vertex[v].bundle, g
 
 func (t *Topology) buffer(x int32, prio uint8) Buffer {
 	b := &t.bundles[x]
-	return Buffer{From: t.nodes[b.from].name, FromPort: b.fromPort, To: t.nodes[b.to].name, ToPort: b.toPort, Priority: prio, Links: int(b.n)}
+	return Buffer{From: t.nodes[b.from].name, FromPort: b.fromPort, To: t.nodes[b.to].name, ToPort: b.toPort, Priority: prio, Class: t.classes[prio], Links: int(b.n)}
 }
 
 // sort orders vertices by the names of their buffers.

@@ -17,7 +17,8 @@ type Buffer struct {
 	From, FromPort string // the device that sends, and its port
 	To, ToPort     string // the device that holds
 	Priority       uint8
-	Links          int // how many links it stands for
+	Class          string // name of the priority's class, "" if it has none
+	Links          int    // how many links it stands for
 }
 
 // String is "leaf1->spine1/3", as known-answer graphs name it.
@@ -27,9 +28,13 @@ func (b Buffer) String() string {
 
 // Component is buffers each of which can come to wait for every other one.
 type Component struct {
-	Buffers []Buffer // sorted by name
-	Size    int      // how many buffers those are, all links counted
-	Cycle   []Buffer // a shortest cycle: each waits for the next, and the last for the first
+	Buffers []Buffer        // sorted by name
+	Size    int             // how many buffers those are, all links counted
+	Cycle   []Buffer        // a shortest cycle: each waits for the next, and the last for the first
+	Listed  []*intent.Route // for each buffer of Cycle the listed route that makes it wait, nil where it follows from the links
+
+	vertices []vertex // of Cycle
+	members  []vertex // of Buffers
 }
 
 // Report is what can wait for what in the steady state.
@@ -42,15 +47,32 @@ type Report struct {
 
 // Steady is the Report of the routes as they are. Only what packets can reach from hosts or on listed routes counts.
 func (t *Topology) Steady() Report {
-	w := newWalker(t)
-	h := newHolds(t)
-	w.all(h, nothing, false)
-	h.list(nothing)
+	h := t.steady()
 	g := h.graph()
-	r := Report{Buffers: g.weight, Edges: h.edges(), Priorities: t.priorities()}
-	r.Components = g.components(nil)
+	r := Report{Buffers: g.weight, Edges: h.edges(), Priorities: t.priorities(), Components: g.components(nil)}
+	for i := range r.Components {
+		h.explain(&r.Components[i])
+	}
 	return r
+}
+
+// steady is who waits for whom when nothing is lost.
+func (t *Topology) steady() *holds {
+	h := newHolds(t)
+	newWalker(t).all(h, nothing, false)
+	h.list(t.routes, nothing)
+	return h
 }
 
 // Check is Steady of a Net.
 func Check(n *intent.Net) Report { return Of(n).Steady() }
+
+// Ordered reports whether no cycle is possible, whatever is lost: all routes follow from the links, go up and then down,
+// and no link within a tier leads on to another one. A packet waits then only for links that come later in one order: up
+// by tier, within a tier, down by tier (Hu et al., HotNets 2016).
+func (t *Topology) Ordered() bool {
+	return t.routing == intent.UpDown && len(t.routes) == 0 && !t.chains
+}
+
+// Steps is about how much there is to do for one state of the topology, in links passed.
+func (t *Topology) Steps() int { return 4 * len(t.hosts) * len(t.bundles) }

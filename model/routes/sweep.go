@@ -41,7 +41,7 @@ func (t *Topology) Sweep(ctx context.Context, devices []string, limit int) (Loss
 		return l, nil
 	}
 	kinds := s.kinds()
-	steps := 4 * len(t.hosts) * len(t.bundles)
+	steps := 2 * t.Steps()
 	if limit > 0 && len(kinds)*steps > limit {
 		l.Left = len(kinds) - limit/max(steps, 1)
 		kinds = kinds[:limit/max(steps, 1)]
@@ -187,11 +187,8 @@ func (t *Topology) matters(x int32) bool {
 
 // steady notes what is on cycles without any loss.
 func (s *sweep) steady() {
-	w, h := newWalker(s.t), newHolds(s.t)
-	w.all(h, nothing, false)
-	h.list(nothing)
 	s.old = map[vertex]bool{}
-	g := h.graph()
+	g := s.t.steady().graph()
 	for _, c := range g.strong() {
 		for _, v := range c {
 			s.old[g.vertex[v]] = true
@@ -205,7 +202,7 @@ func (s *sweep) lose(w *walker, h *holds, l loss) *Failure {
 	look := func(before bool) []Component {
 		h.reset()
 		w.all(h, l.outage, before)
-		h.list(l.outage)
+		h.list(s.t.routes, l.outage)
 		return h.graph().components(s.old)
 	}
 	during := look(true)

@@ -52,6 +52,7 @@ type Topology struct {
 	row     []int32 // where the row of a bundle begins in a relation; one more at the end
 	lateral bool    // there are links within a tier
 	chains  bool    // and switches with several such neighbours
+	classes [8]string
 }
 
 // Of is the topology of n: its devices and ports that are active or in maintenance, linked where both ends name each
@@ -62,6 +63,9 @@ func Of(n *intent.Net) *Topology {
 	b := builder{net: n, t: t, at: make(map[string]int, len(n.Devices)), ports: map[string]map[string]int{}, switchOf: map[int]int32{}}
 	for i := range n.Devices {
 		b.at[n.Devices[i].Name] = i
+		for p, name := range n.Devices[i].Classes {
+			t.classes[p] = cmp.Or(t.classes[p], name)
+		}
 	}
 	b.named()
 	b.switches()
@@ -408,13 +412,14 @@ func (b *builder) finish() {
 type listed struct {
 	hops  [][]int32
 	prios []uint8
-	route int // its place in the Net
+	fresh uint8        // priorities that count as lossless on all of its links
+	route intent.Route // as the Net has it
 }
 
 // route adds a listed route. One that names what is not built, or is not linked, gives nothing.
 func (b *builder) route(i int) {
 	r := &b.net.Routes[i]
-	l := listed{route: i}
+	l := listed{route: *r}
 	for j, h := range r.Hops {
 		next := r.End
 		if j+1 < len(r.Hops) {

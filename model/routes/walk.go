@@ -395,11 +395,11 @@ func (h *holds) each(x int32, f func(y int32)) {
 	}
 }
 
-// list adds the listed routes that do not go over what is down.
-func (h *holds) list(o outage) {
+// list adds listed routes, as far as they do not go over what is down.
+func (h *holds) list(routes []listed, o outage) {
 	seen := map[extra]bool{}
-	for i := range h.t.routes {
-		if r := &h.t.routes[i]; !slices.ContainsFunc(r.hops, func(ways []int32) bool {
+	for i := range routes {
+		if r := &routes[i]; !slices.ContainsFunc(r.hops, func(ways []int32) bool {
 			return !slices.ContainsFunc(ways, func(x int32) bool { return !h.t.dead(x, o) })
 		}) {
 			h.follow(r, o, seen)
@@ -412,7 +412,7 @@ func (h *holds) follow(r *listed, o outage, seen map[extra]bool) {
 		p := r.prios[j]
 		for _, x := range ways {
 			b := &h.t.bundles[x]
-			if h.t.dead(x, o) || b.mask>>p&1 == 0 {
+			if h.t.dead(x, o) || (b.mask|r.fresh)>>p&1 == 0 {
 				continue
 			}
 			h.used[x] |= 1 << p
@@ -421,7 +421,7 @@ func (h *holds) follow(r *listed, o outage, seen map[extra]bool) {
 			}
 			for _, y := range r.hops[j+1] {
 				e := extra{x, y, p, r.prios[j+1]}
-				if c := &h.t.bundles[y]; c.from == b.to && c.mask>>e.toPrio&1 == 1 && !h.t.dead(y, o) && !seen[e] && !(e.prio == e.toPrio && h.has(x, y)) {
+				if c := &h.t.bundles[y]; c.from == b.to && (c.mask|r.fresh)>>e.toPrio&1 == 1 && !h.t.dead(y, o) && !seen[e] && !(e.prio == e.toPrio && h.has(x, y)) {
 					seen[e] = true
 					h.extra = append(h.extra, e)
 				}
