@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -233,17 +234,7 @@ func (x *explainer) port(dev *intent.Device, p *intent.Port) explainPort {
 	}
 	e.Manage = append(e.Manage, (p.Manage.Owned() & dev.PolicyOf(p).Known).Names()...)
 	effective := intent.Effective(dev, p)
-	made := map[intent.Field]string{}
-	for _, v := range intent.Values(&effective) {
-		made[v.Field] = v.Text
-	}
-	for _, v := range intent.Values(dev.PolicyOf(p)) {
-		if x.priority < 0 || v.Priority == x.priority {
-			e.Values = append(e.Values, explainValue{v, other(made[v.Field], v.Text), origin(dev.Origin(p, v.Field))})
-			delete(made, v.Field)
-		}
-	}
-	e.Values = append(e.Values, x.filledIn(dev, p, &effective, made)...)
+	e.Values = append(e.Values, x.values(dev, p, &effective)...)
 	if p.Role == "border" {
 		e.Values = append(e.Values, ended(dev, p, x.priority)...)
 	}
@@ -257,25 +248,31 @@ func (x *explainer) port(dev *intent.Device, p *intent.Port) explainPort {
 	return e
 }
 
-// filledIn are values that nobody asked for, and that the device adds by itself.
-func (x *explainer) filledIn(dev *intent.Device, p *intent.Port, effective *intent.Policy, made map[intent.Field]string) []explainValue {
+// values are what a port is asked for and what the hardware makes of it, in the order in which people read them. What
+// nobody asked for, and the device adds by itself, is among them.
+func (x *explainer) values(dev *intent.Device, p *intent.Port, effective *intent.Policy) []explainValue {
+	asked, made := intent.Values(dev.PolicyOf(p)), intent.Values(effective)
+	in := func(vs []intent.Value, f intent.Field) int {
+		return slices.IndexFunc(vs, func(v intent.Value) bool { return v.Field == f })
+	}
 	var vs []explainValue
-	for _, v := range intent.Values(effective) {
-		if _, ok := made[v.Field]; !ok || v.Priority < 0 || x.priority >= 0 && v.Priority != x.priority {
-			continue
+	for _, v := range made {
+		e := explainValue{Value: v, Origin: origin(dev.Origin(p, v.Field))}
+		switch i := in(asked, v.Field); {
+		case i < 0:
+			e.Text, e.Effective = "not asked for", v.Text
+			e.Origin = &originJSON{Kind: model.FromProfile.String(), Ref: "the device's own, from the headroom table of " + dev.Platform}
+		case asked[i].Text != v.Text:
+			e.Text, e.Effective = asked[i].Text, v.Text
 		}
-		o := &originJSON{Kind: model.FromProfile.String(), Ref: "the device's own, from the headroom table of " + dev.Platform}
-		vs = append(vs, explainValue{intent.Value{Field: v.Field, Label: v.Label, Text: "not asked for", Priority: v.Priority}, v.Text, o})
+		vs = append(vs, e)
 	}
-	return vs
-}
-
-// other is a if it differs from b.
-func other(a, b string) string {
-	if a == b {
-		return ""
+	for _, v := range asked {
+		if in(made, v.Field) < 0 {
+			vs = append(vs, explainValue{v, "none", origin(dev.Origin(p, v.Field))})
+		}
 	}
-	return a
+	return slices.DeleteFunc(vs, func(v explainValue) bool { return x.priority >= 0 && v.Priority != x.priority })
 }
 
 // ended are the priorities that are lossless elsewhere and not at a border port, with the reason.

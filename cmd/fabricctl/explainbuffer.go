@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/fabricctl/fabricctl/model/derive"
@@ -168,7 +167,14 @@ func about(v units.Bytes) string {
 		name string
 	}{{units.GB, "GB"}, {units.MB, "MB"}, {units.KB, "KB"}} {
 		if f := float64(v) / float64(u.size); f >= 0.9995 {
-			return strconv.FormatFloat(f, 'f', max(0, 2-int(math.Log10(f*1.0005))), 64) + u.name
+			decimals := 0
+			switch {
+			case f < 9.995:
+				decimals = 2
+			case f < 99.95:
+				decimals = 1
+			}
+			return strconv.FormatFloat(f, 'f', decimals, 64) + u.name
 		}
 	}
 	return v.String()

@@ -55,12 +55,12 @@ func (x *explainer) neighbour(d *intent.Device, p *intent.Port) *explainNeighbou
 	at := map[string]int{}
 	for _, v := range intent.Values(&here) {
 		at[v.Label] = len(n.Values)
-		n.Values = append(n.Values, explainBeside{v.Field, v.Label, v.Priority, v.Text, none, true})
+		n.Values = append(n.Values, explainBeside{v.Field, v.Label, v.Priority, v.Text, "none", true})
 	}
 	for _, v := range intent.Values(&there) {
 		i, ok := at[v.Label]
 		if !ok {
-			n.Values = append(n.Values, explainBeside{v.Field, v.Label, v.Priority, none, v.Text, true})
+			n.Values = append(n.Values, explainBeside{v.Field, v.Label, v.Priority, "none", v.Text, true})
 			continue
 		}
 		b := &n.Values[i]
@@ -83,9 +83,6 @@ func (x *explainer) neighbour(d *intent.Device, p *intent.Port) *explainNeighbou
 	}
 	return n
 }
-
-// none is how a value reads that one end does not have.
-const none = "none"
 
 // worseState is the state of a port on a device.
 func worseState(device, port intent.State) intent.State {

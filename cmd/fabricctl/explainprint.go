@@ -257,7 +257,7 @@ func (x explainPause) print(w io.Writer) {
 		fmt.Fprintln(w, line)
 	}
 	if x.Kmin > 0 {
-		fmt.Fprintf(w, "    ecn starts at kmin, %s: so far before the groups together reach their pause\n", x.Kmin)
+		fmt.Fprintf(w, "    ecn starts at kmin, %s: so far before all of them together pause\n", x.Kmin)
 	}
 }
 
