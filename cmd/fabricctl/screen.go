@@ -166,8 +166,8 @@ func (s *screen) broken(p []byte, fresh bool) []byte {
 	return out
 }
 
-// breakLine appends a line. It goes on below its hanging text, or else below the last column of a table that begins in
-// the left half, or else below its own beginning.
+// breakLine appends a line. It goes on below its hanging text, or else below the last column of a table that does not
+// begin too far to the right, or else below its own beginning.
 func (s *screen) breakLine(out, line []byte) []byte {
 	indent, hangs := hangAt(line)
 	limit := s.width
@@ -179,7 +179,7 @@ func (s *screen) breakLine(out, line []byte) []byte {
 	case !hangs:
 		indent = columnAt(line, limit)
 	}
-	indent = min(indent, limit/2)
+	indent = min(indent, deepest(limit))
 	at, begun := 0, false
 	for len(line) > 0 {
 		gap := 0
@@ -206,6 +206,9 @@ func (s *screen) breakLine(out, line []byte) []byte {
 	return out
 }
 
+// deepest is the last column below which a line of that width goes on: what is left holds a few words.
+func deepest(limit int) int { return limit * 3 / 5 }
+
 // hangAt is the column of the hanging mark.
 func hangAt(line []byte) (int, bool) {
 	i := bytes.Index(line, []byte{mark, byte(hanging)})
@@ -218,7 +221,7 @@ func columnAt(line []byte, limit int) int {
 	column := lead + 2
 	for i := lead; i+2 < len(line); i++ {
 		if line[i] == ' ' && line[i+1] == ' ' && line[i+2] != ' ' {
-			if at := shown(line[:i+2]); at <= limit/2 {
+			if at := shown(line[:i+2]); at <= deepest(limit) {
 				column = at
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/check"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -245,6 +247,20 @@ func TestDoctorOwnership(t *testing.T) {
 	}
 	c.held.Sorted()
 	wants(t, look(c, nil), `ownership ok foreign: .*DSCP_TO_TC_MAP AZURE`, `ownership ok adoption: .*AZURE for fctl-mixed`)
+
+	// Of what is only observed, the shared objects are foreign, and the rows of ports are not: owning an area edits them.
+	watched := *n.Device("spine1")
+	watched.Ports = slices.Clone(watched.Ports)
+	for i := range watched.Ports {
+		for a := range watched.Ports[i].Manage {
+			watched.Ports[i].Manage[a] = intent.Observe
+		}
+	}
+	d := look(boxes["spine1"], func(s *check.Subject) { s.Device = &watched })
+	wants(t, d, `ownership ok foreign: objects of other names in use, which are left as they are: .*DSCP_TO_TC_MAP`)
+	if strings.Contains(lines(d), "PORT_QOS_MAP Ethernet") {
+		t.Errorf("the row of a port is no shared object:\n%s", lines(d))
+	}
 
 	// Without a model: a fabricctl has been here.
 	wants(t, look(boxes["spine1"], func(s *check.Subject) { s.Device = nil }), `ownership warning objects: a fabricctl has been here: .*fctl-mixed`, `ownership ok model: no Fabric was given`)

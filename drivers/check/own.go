@@ -142,7 +142,11 @@ func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Confi
 	}
 	next := ""
 	if modes[intent.Own] == 0 {
-		next = "write manage: {switches: own}, or own for one area of one device, when that is to change"
+		kind := "switches"
+		if dev.Host {
+			kind = "hosts"
+		}
+		next = "write manage: {" + kind + ": own}, or own for one area of one device, when that is to change"
 	}
 	d.add(Ownership, "areas", OK, fmt.Sprintf("on %s of the model: %s", diag.Count(ports, "port"), orElse(strings.Join(said, "; "), "nothing is asked")), next)
 	own, _ := render.Owned(dialect, dev, f, live)
