@@ -71,6 +71,17 @@ type Device interface {
 	Commit(ctx context.Context, tx TxID, cs []render.Change, within time.Duration) error
 }
 
+// Guarded is a device whose Commit can be asked to look at more than the keys that it changes, so that a connection may
+// lie idle between a plan and its first write.
+type Guarded interface {
+	// CommitIf is Commit that shows ok what it has read, before anything is written: what the device says about itself and
+	// its whole running configuration. An error of ok is returned as it is, and nothing was written. When ok was not
+	// called, nothing was written either.
+	CommitIf(ctx context.Context, tx TxID, cs []render.Change, within time.Duration, ok func(render.Facts, render.Config) error) error
+	// Rest drops what is remembered of the device: it may be long, and of many devices, until the next call.
+	Rest()
+}
+
 // TxID identifies a transaction: letters, digits and "-", at most 40 of them.
 type TxID string
 

@@ -80,6 +80,8 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if err != nil {
 		return err
 	}
+	e.Lines = new(rollout.Lines)
+	defer e.Lines.Close()
 	p, err := file()
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 			return a.finish(ctx, nil, unfit, json)
 		}
 	} else {
-		if p, err = a.planFor(ctx, m, o.planFlags); err != nil {
+		if p, err = a.planFor(ctx, e, m, o.planFlags); err != nil {
 			return err
 		}
 		if err := a.printPlan(a.sys.err, p, o.details); err != nil {

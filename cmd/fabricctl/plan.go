@@ -188,15 +188,16 @@ func (a *app) plan(ctx context.Context, o planFlags) (*rollout.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.planFor(ctx, m, o)
-}
-
-func (a *app) planFor(ctx context.Context, m loaded, o planFlags) (*rollout.Plan, error) {
-	net, err := part(m.net, o.devices)
+	e, err := a.engine(a.dialler(m.fabric, m.net).open)
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.engine(a.dialler(m.fabric, m.net).open)
+	return a.planFor(ctx, e, m, o)
+}
+
+// planFor is the plan of a model, or of the part of it that the flags name.
+func (a *app) planFor(ctx context.Context, e *rollout.Engine, m loaded, o planFlags) (*rollout.Plan, error) {
+	net, err := part(m.net, o.devices)
 	if err != nil {
 		return nil, err
 	}

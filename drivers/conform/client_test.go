@@ -26,6 +26,7 @@ type client struct {
 
 var (
 	_ drivers.Confirmer = confirmer{}
+	_ drivers.Guarded   = (*client)(nil)
 	_ drivers.Saver     = (*client)(nil)
 	_ drivers.Sensor    = (*client)(nil)
 )
@@ -171,11 +172,29 @@ func (c *client) Close() error {
 }
 
 func (c *client) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
+	return c.CommitIf(ctx, tx, cs, within, func(render.Facts, render.Config) error { return nil })
+}
+
+func (c *client) Rest() {
+	if c.mutant != "shows what it remembers" {
+		c.cache = nil
+	}
+}
+
+func (c *client) CommitIf(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration, ok func(render.Facts, render.Config) error) error {
 	if within > 0 && !c.confirm && c.mutant != "ignores the window" {
 		return fmt.Errorf("%s: commit %s: %w", c.name, tx, drivers.ErrNoConfirm)
 	}
+	remembered := c.cache
 	live, err := c.Read(ctx)
 	if err != nil {
+		return err
+	}
+	shown := live
+	if c.mutant == "shows what it remembers" {
+		shown = remembered
+	}
+	if err := ok(render.Facts{Hostname: c.name}, shown); err != nil && c.mutant != "asks and goes on" {
 		return err
 	}
 	d := &render.Dialect{Same: same}

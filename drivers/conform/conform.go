@@ -106,6 +106,7 @@ func cases() []testCase {
 		{"half-applied changes are finished", one(halfApplied)},
 		{"undo restores", one(undoRestores)},
 		{"changed behind is refused before any write", one(changedBehind)},
+		{"a guarded commit shows what it read", one(guarded)},
 		{"two connections, one change", one(concurrent)},
 		{"ended context writes nothing", one(endedContext)},
 		{"closed device", one(closedDevice)},

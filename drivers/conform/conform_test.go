@@ -150,6 +150,8 @@ var mutants = []mutant{
 	{name: "aborts nothing", notices: "timed_commit_is_aborted"},
 	{name: "always saved", notices: "saved"},
 	{name: "invents counters", notices: "sensor"},
+	{name: "asks and goes on", notices: "a_guarded_commit_shows_what_it_read"},
+	{name: "shows what it remembers", notices: "a_guarded_commit_shows_what_it_read"},
 	{name: "tries in earnest", notices: "trials_change_nothing"},
 }
 

@@ -120,6 +120,50 @@ func changedBehind(c *call) {
 	}
 }
 
+// guarded: before anything is written, all that the device holds now is shown, after Rest too, and an error of who looks
+// keeps the write away.
+func guarded(c *call) {
+	d := c.open()
+	g, ok := d.(drivers.Guarded)
+	c.need(ok, "Guarded")
+	f, _ := c.facts(d)
+	cs := c.set(d, c.s.Changes)
+	c.read(d)
+	g.Rest()
+	if c.s.ChangeBehind != nil {
+		c.s.ChangeBehind(cs[len(cs)-1].Key) // what was read before does not count
+	}
+	now := c.read(c.open())
+	looks, no := 0, errors.New("not now")
+	look := func(says render.Facts, live render.Config) error {
+		if looks++; !reflect.DeepEqual(says, f) || !live.Equal(now) {
+			c.Errorf("it shows %+v and %d settings, and has %+v and %d", says, len(live), f, len(now))
+		}
+		return no
+	}
+	var err error
+	c.noWrites("a commit that who looks refuses", func() { err = g.CommitIf(c.ctx(), "conform-1", cs, 0, look) })
+	if looks != 1 || !errors.Is(err, no) {
+		c.Errorf("looked at %d times: %v", looks, err)
+	}
+	ended, cancel := context.WithCancel(c.ctx())
+	cancel()
+	c.noWrites("a guarded commit with an ended context", func() { err = g.CommitIf(ended, "conform-2", cs, 0, look) })
+	if c.is(err, context.Canceled, "a guarded commit with an ended context"); looks != 1 {
+		c.Error("an ended context looked")
+	}
+	willing := func(render.Facts, render.Config) error { return nil }
+	if c.s.ChangeBehind != nil {
+		c.noWrites("a guarded commit over a change by hand", func() { err = g.CommitIf(c.ctx(), "conform-3", cs, 0, willing) })
+		c.is(err, drivers.ErrMoved, "a guarded commit over a change by hand")
+	}
+	again := c.set(d, c.s.Changes)
+	if err := g.CommitIf(c.ctx(), "conform-4", again, 0, willing); err != nil {
+		c.Errorf("guarded commit: %v", err)
+	}
+	c.holds("after the guarded commit", f, c.read(c.open()), again, after)
+}
+
 // concurrent: two connections hold plans made from the same state. The first wins and the second is refused, even
 // when its connection has read the old state before.
 func concurrent(c *call) {

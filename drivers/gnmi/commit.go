@@ -18,7 +18,12 @@ import (
 // Commit reads, compares and sends one Set, which the server turns into one JSON patch, applies whole or not at all,
 // and saves at once. It has no candidate and no timer. Between the read and the Set somebody else may still write:
 // ConfigDB cannot refuse that.
-func (d *Device) Commit(ctx context.Context, _ drivers.TxID, cs []render.Change, within time.Duration) error {
+func (d *Device) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
+	return d.CommitIf(ctx, tx, cs, within, func(render.Facts, render.Config) error { return nil })
+}
+
+// CommitIf is Commit with a look at all that it read, by ok, just before it sends the Set.
+func (d *Device) CommitIf(ctx context.Context, _ drivers.TxID, cs []render.Change, within time.Duration, ok func(render.Facts, render.Config) error) error {
 	name := d.config.Name
 	if err := d.open("set"); err != nil {
 		return err
@@ -38,8 +43,11 @@ func (d *Device) Commit(ctx context.Context, _ drivers.TxID, cs []render.Change,
 	if err != nil {
 		return err
 	}
-	live := now.live
-	todo, moved := render.Remaining(dialect(), facts(live), live, cs)
+	live, f := now.live, now.facts()
+	if err := ok(f, live); err != nil {
+		return err
+	}
+	todo, moved := render.Remaining(dialect(), f, live, cs)
 	if len(moved) > 0 {
 		return d.movedError(live, moved)
 	}

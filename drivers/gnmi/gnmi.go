@@ -86,6 +86,7 @@ type Device struct {
 
 var (
 	_ drivers.Device      = (*Device)(nil)
+	_ drivers.Guarded     = (*Device)(nil)
 	_ drivers.Neighbourer = (*Device)(nil)
 )
 

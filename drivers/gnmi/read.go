@@ -32,9 +32,17 @@ func (d *Device) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		return render.Facts{}, drivers.Caps{}, err
 	}
 	d.look = now
-	f := facts(now.live)
-	f.Notes = append(f.Notes, now.warnings...)
-	return f, caps(), nil
+	return now.facts(), caps(), nil
+}
+
+// Rest forgets what was seen last.
+func (d *Device) Rest() { d.look, d.last = nil, nil }
+
+// facts is what the look says of the switch.
+func (l *look) facts() render.Facts {
+	f := facts(l.live)
+	f.Notes = append(f.Notes, l.warnings...)
+	return f
 }
 
 // facts is what a ConfigDB says of its switch.

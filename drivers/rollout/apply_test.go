@@ -138,7 +138,7 @@ func TestFaults(t *testing.T) {
 			b.onAbort = func(drivers.TxID) (bool, error) { return true, nil }
 		}, plain: want{RolledBack, 4, "old"}, timed: want{NeedsHands, 5, ""}},
 	} {
-		for _, v := range []flavour{{saver: true}, {timer: true, saver: true}} {
+		for _, v := range []flavour{{saver: true}, {timer: true, saver: true}, {saver: true, guarded: true}} {
 			f := newFabric(stateDir(t), "s1")
 			f.flavour(v)
 			b := f.boxes["s1"]
@@ -375,6 +375,7 @@ func TestInterrupt(t *testing.T) {
 			// One that reverts by itself is left at once; the answer of another is waited for.
 			b.onCommit = on(n, fault{stall: v.timer, then: func(*box) { cancel() }})
 			r, err := f.e.Apply(ctx, p, leave)
+			f.e.Lines.Close() // that of a device which was not started
 			if ExitCode(r, err) != 130 {
 				t.Errorf("%v %d: exit %d, %v", v, n, ExitCode(r, err), err)
 			}

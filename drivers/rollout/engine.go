@@ -26,6 +26,7 @@ type Engine struct {
 	Progress func(Event)                                                      // called by one goroutine at a time; nil does nothing
 	Wait     func(ctx context.Context, d time.Duration) error                 // pause between attempts to reconnect; nil waits for real
 	Parallel int                                                              // devices at a time; 0 means 8
+	Lines    *Lines                                                           // connections from Plan to Apply; nil makes new ones
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
 	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
 	Grace    time.Duration                                                    // for reading and restoring one device after an error or an interruption; 0 means 12 minutes

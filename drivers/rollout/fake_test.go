@@ -140,6 +140,7 @@ type box struct {
 	caps     drivers.Caps
 	timer    bool // Confirmer
 	saver    bool // Saver
+	guarded  bool // Guarded
 	running  render.Config
 	startup  render.Config
 	timed    map[drivers.TxID]render.Config // what to go back to
@@ -181,7 +182,7 @@ func (b *box) clone() *box {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := newBox(b.name, b.d, slices.Clone(b.running))
-	c.facts, c.caps, c.timer, c.saver, c.startup = b.facts, b.caps, b.timer, b.saver, slices.Clone(b.startup)
+	c.facts, c.caps, c.timer, c.saver, c.guarded, c.startup = b.facts, b.caps, b.timer, b.saver, b.guarded, slices.Clone(b.startup)
 	c.timed, c.opened = maps.Clone(b.timed), maps.Clone(b.opened)
 	return c
 }
@@ -220,11 +221,22 @@ func (b *box) open(ctx context.Context) (drivers.Device, error) {
 			*conn
 			confirms
 		}{c, confirms{c}}, nil
+	case b.saver && b.guarded:
+		return struct {
+			*conn
+			saves
+			guards
+		}{c, saves{c}, guards{c}}, nil
 	case b.saver:
 		return struct {
 			*conn
 			saves
 		}{c, saves{c}}, nil
+	case b.guarded:
+		return struct {
+			*conn
+			guards
+		}{c, guards{c}}, nil
 	}
 	return c, nil
 }
@@ -399,6 +411,25 @@ func (x confirms) Abort(ctx context.Context, tx drivers.TxID) error {
 	delete(b.opened, tx)
 	return err
 }
+
+type guards struct{ c *conn }
+
+func (x guards) CommitIf(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration, ok func(render.Facts, render.Config) error) error {
+	f, _, err := x.c.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	live, err := x.c.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ok(f, live); err != nil {
+		return err
+	}
+	return x.c.Commit(ctx, tx, cs, within)
+}
+
+func (x guards) Rest() {}
 
 type saves struct{ c *conn }
 

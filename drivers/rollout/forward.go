@@ -1,9 +1,11 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -14,14 +16,14 @@ import (
 // apply carries out the steps of a device that stands where the plan found it.
 func (s *session) apply(ctx context.Context) Result {
 	s.emit(Event{Stage: StageRead})
+	if r, done := s.onward(ctx); done {
+		return r
+	}
 	if err := s.dial(ctx); err != nil {
 		return s.untouched(ctx, nil, err)
 	}
-	if err := owners(s.dp.Name, s.facts); err != nil {
+	if err := s.unowned(); err != nil {
 		return s.untouched(ctx, nil, err)
-	}
-	if was, is := s.dp.Facts.Version, s.facts.Version; was != is {
-		return s.untouched(ctx, nil, &RefusedError{Reason: fmt.Sprintf("%s runs version %q, the plan was made for %q", s.dp.Name, is, was), Hint: "plan again"})
 	}
 	if err := s.reclaim(ctx, nil); err != nil {
 		return s.untouched(ctx, nil, err)
@@ -30,16 +32,84 @@ func (s *session) apply(ctx context.Context) Result {
 	if err != nil {
 		return s.untouched(ctx, nil, err)
 	}
-	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
-		if n, _, ok := s.j.position(live); ok && n == len(s.dp.Steps) {
-			return s.untouched(ctx, nil, &RefusedError{Reason: s.dp.Name + " already holds what this plan asks for", Hint: "plan again", Err: drivers.ErrMoved})
-		}
-		return s.untouched(ctx, nil, s.stale(live, 0))
-	}
-	if err := s.holds(live); err != nil {
+	if err := s.unmoved(live); err != nil {
 		return s.untouched(ctx, nil, err)
 	}
 	return s.forward(ctx, 0)
+}
+
+// onward carries out the steps over the connection that the plan has left open. What the device was then need not be so
+// any more, nor need it be the same one behind that connection: its first commit looks at all of that, as apply does,
+// on what it reads before it writes. done is false where there is no such connection, or it did not last: nothing was
+// sent then.
+func (s *session) onward(ctx context.Context) (r Result, done bool) {
+	dev, ok := s.e.Lines.take(s.dp.Name).(drivers.Guarded)
+	if !ok {
+		return Result{}, false
+	}
+	s.dev, s.caps = dev.(drivers.Device), s.dp.Caps
+	rec := stepRecord{Device: s.dp.Name, Tx: s.a.nextTx()}
+	var begun atomic.Bool
+	var refused, failed error
+	sent := s.send(ctx, begun.Load, func(asked context.Context) error {
+		return dev.CommitIf(asked, rec.Tx, s.dp.Steps[0].Changes, 0, func(f render.Facts, live render.Config) error {
+			begun.Store(true) // before ctx is looked at: from here on, its end does not break off what is sent
+			if refused = s.enter(ctx, f, live); refused == nil {
+				failed = s.begin(ctx, rec)
+			}
+			return cmp.Or(refused, failed)
+		})
+	})
+	switch {
+	case refused != nil:
+		return s.untouched(ctx, nil, refused), true
+	case failed != nil:
+		return s.takeBack(ctx, failed), true
+	case !begun.Load():
+		s.e.log().Debug("the connection of the plan did not last", "device", s.dp.Name, "error", sent)
+		return Result{}, false
+	}
+	if err := s.conclude(ctx, rec, sent); err != nil {
+		return s.takeBack(ctx, err), true
+	}
+	return s.forward(ctx, 1), true
+}
+
+// enter wants a device that says f of itself and holds live to stand where the plan found it.
+func (s *session) enter(ctx context.Context, f render.Facts, live render.Config) error {
+	s.seen = live
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := s.meet(f); err != nil {
+		return err
+	}
+	if err := s.unowned(); err != nil {
+		return err
+	}
+	return s.unmoved(live)
+}
+
+// unowned refuses a device that somebody else configures by now, or that runs something else than when it was planned.
+func (s *session) unowned() error {
+	if err := owners(s.dp.Name, s.facts); err != nil {
+		return err
+	}
+	if was, is := s.dp.Facts.Version, s.facts.Version; was != is {
+		return &RefusedError{Reason: fmt.Sprintf("%s runs version %q, the plan was made for %q", s.dp.Name, is, was), Hint: "plan again"}
+	}
+	return nil
+}
+
+// unmoved refuses a device that does not hold what the plan found, or of which the plan does not hold any more.
+func (s *session) unmoved(live render.Config) error {
+	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
+		if n, _, ok := s.j.position(live); ok && n == len(s.dp.Steps) {
+			return &RefusedError{Reason: s.dp.Name + " already holds what this plan asks for", Hint: "plan again", Err: drivers.ErrMoved}
+		}
+		return s.stale(live, 0)
+	}
+	return s.holds(live)
 }
 
 // stale is the refusal to touch a device that is not as after n steps.
@@ -69,30 +139,41 @@ func (s *session) step(ctx context.Context, i int) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	rec := stepRecord{Device: s.dp.Name, Step: i, Tx: s.a.nextTx(), Within: s.within()}
+	if err := s.begin(ctx, rec); err != nil {
+		return err
+	}
+	return s.conclude(ctx, rec, s.commit(ctx, rec.Tx, s.dp.Steps[i].Changes, rec.Within))
+}
+
+// begin journals a transaction that may be sent now.
+func (s *session) begin(ctx context.Context, rec stepRecord) error {
 	if err := s.may(ctx); err != nil {
 		return err
 	}
-	rec := stepRecord{Device: s.dp.Name, Step: i, Tx: s.a.nextTx(), Within: s.within()}
 	s.reverts = time.Time{}
 	if err := s.a.append(recBegin, rec); err != nil {
 		return err
 	}
-	changes := s.dp.Steps[i].Changes
-	s.emit(Event{Stage: StageCommit, Step: i + 1, Changes: len(changes)})
+	s.emit(Event{Stage: StageCommit, Step: rec.Step + 1, Changes: len(s.dp.Steps[rec.Step].Changes)})
 	s.e.at("device.commit.before")
 	if rec.Within > 0 {
 		s.reverts = s.e.Now().Add(rec.Within)
 	}
-	err := s.commit(ctx, rec.Tx, changes, rec.Within)
+	return nil
+}
+
+// conclude is what comes after a transaction was sent, with or without an error.
+func (s *session) conclude(ctx context.Context, rec stepRecord, sent error) error {
 	s.e.at("device.commit.after")
-	if err != nil {
-		err = fmt.Errorf("commit: %w", err)
+	if sent != nil {
+		sent = fmt.Errorf("commit: %w", sent)
 	}
-	if err = s.verify(ctx, i, rec.Tx, err); err != nil {
+	if err := s.verify(ctx, rec.Step, rec.Tx, sent); err != nil {
 		return err
 	}
 	if rec.Within > 0 {
-		if err := s.confirm(ctx, i, rec.Tx); err != nil {
+		if err := s.confirm(ctx, rec.Step, rec.Tx); err != nil {
 			return err
 		}
 		s.reverts = time.Time{}
@@ -101,26 +182,35 @@ func (s *session) step(ctx context.Context, i int) error {
 	return s.a.vanished()
 }
 
-// commit sends a transaction, and gives up before the lease can run out under it. A device that cannot revert by itself
-// may carry a change out after its client is gone, so its answer is waited for even when the run is to stop: only then
-// does what it holds say what it will hold.
+// commit sends a transaction.
 func (s *session) commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
+	begun := func() bool { return true }
+	return s.send(ctx, begun, func(ctx context.Context) error { return s.dev.Commit(ctx, tx, cs, within) })
+}
+
+// send carries a transaction out by do, and gives up before the lease can run out under it. A device that cannot revert by
+// itself may carry a change out after its client is gone, so once it has begun its answer is waited for even when the run
+// is to stop: only then does what it holds say what it will hold.
+func (s *session) send(ctx context.Context, begun func() bool, do func(context.Context) error) error {
 	asked := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, s.e.leaseTTL()*2/3, errors.New("the transaction took longer than the lease allows"))
 	defer cancel()
 	if s.caps.Confirm {
-		return s.dev.Commit(ctx, tx, cs, within)
+		return do(ctx)
 	}
 	ctx, give := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer give(nil)
 	defer context.AfterFunc(asked, func() {
-		s.emit(Event{Stage: StageCommit, Message: "to be stopped; waiting for the answer, since the device may still carry the change out"})
-		if s.e.wait(ctx, s.e.answer()) == nil {
-			give(context.Cause(asked))
+		if begun() {
+			s.emit(Event{Stage: StageCommit, Message: "to be stopped; waiting for the answer, since the device may still carry the change out"})
+			if s.e.wait(ctx, s.e.answer()) != nil {
+				return
+			}
 		}
+		give(context.Cause(asked))
 	})()
-	err := s.dev.Commit(ctx, tx, cs, within)
-	s.unanswered = err != nil && ctx.Err() != nil
+	err := do(ctx)
+	s.unanswered = err != nil && ctx.Err() != nil && begun()
 	return err
 }
 

@@ -79,7 +79,7 @@ func (f *fabric) after(t testing.TB, pass time.Duration) *fabric {
 }
 
 type flavour struct {
-	timer, saver, persists bool
+	timer, saver, persists, guarded bool
 }
 
 func (v flavour) String() string {
@@ -87,7 +87,7 @@ func (v flavour) String() string {
 	for _, x := range []struct {
 		on   bool
 		name string
-	}{{v.timer, "timer"}, {v.saver, "saver"}, {v.persists, "persists"}} {
+	}{{v.timer, "timer"}, {v.saver, "saver"}, {v.persists, "persists"}, {v.guarded, "guarded"}} {
 		if x.on {
 			s += "+" + x.name
 		}
@@ -97,12 +97,15 @@ func (v flavour) String() string {
 
 func (f *fabric) flavour(v flavour) {
 	for _, b := range f.boxes {
-		b.timer, b.saver = v.timer, v.saver
+		b.timer, b.saver, b.guarded = v.timer, v.saver, v.guarded
 		b.caps = drivers.Caps{Confirm: v.timer, PersistsOnCommit: v.persists, Atomic: true}
+	}
+	if v.guarded {
+		f.e.Lines = new(Lines)
 	}
 }
 
-var flavours = []flavour{{}, {timer: true}, {saver: true}, {timer: true, saver: true}, {persists: true}}
+var flavours = []flavour{{}, {timer: true}, {saver: true}, {timer: true, saver: true}, {persists: true}, {persists: true, guarded: true}}
 
 // stride samples the points with -short, for runs under the race detector.
 func stride() int {

@@ -146,7 +146,7 @@ func (dp *DevicePlan) stranger(d *intent.Device, err error) {
 }
 
 // read is the pass over one device: facts, identity, owners, configuration, adoption, and the difference.
-func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanOptions, dp *DevicePlan, look *outlooks) error {
+func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanOptions, dp *DevicePlan, look *outlooks) (err error) {
 	dialect := e.Dialect(dp.OS)
 	if dialect == nil {
 		return fmt.Errorf("%s: no dialect is called %q", d.Name, dp.OS)
@@ -155,7 +155,11 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	if err != nil {
 		return err
 	}
-	defer dev.Close()
+	defer func() {
+		if err != nil || !e.Lines.keep(dev, dp) {
+			dev.Close()
+		}
+	}()
 	f, caps, err := dev.Facts(ctx)
 	if err != nil {
 		return fmt.Errorf("facts: %w", err)

@@ -45,6 +45,12 @@ func (s *session) dial(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("facts: %w", err)
 	}
+	s.caps = caps
+	return s.meet(f)
+}
+
+// meet wants a device that says f of itself to be the one of the plan, and takes the plan for what it asks of such a one.
+func (s *session) meet(f render.Facts) error {
 	if err := sameDevice(s.dp.Facts, f); err != nil {
 		return &RefusedError{Reason: s.dp.Name + ": " + err.Error(), Err: err}
 	}
@@ -56,7 +62,7 @@ func (s *session) dial(ctx context.Context) error {
 	if s.j.d == nil || !sameFacts(s.facts, f) { // what the model asks for depends on nothing else
 		s.j = newJudge(dialect, f, *s.dp.Intent, s.dp.Steps)
 	}
-	s.facts, s.caps = f, caps
+	s.facts = f
 	return nil
 }
 
