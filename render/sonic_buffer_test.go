@@ -228,7 +228,9 @@ func TestSonicBufferLift(t *testing.T) {
 		"computed":              {`"BUFFER_PG": {"Ethernet0|3": {"profile": "NULL"}}, "DEVICE_METADATA": {"localhost": {"buffer_model": "dynamic"}}`, 0, true, intent.Buffer{On: true, Device: true}, ""},
 		"dynamic, not asked for": {
 			`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m"}}, "DEVICE_METADATA": {"localhost": {"buffer_model": "dynamic"}}`,
-			40 * units.Metre, true, intent.Buffer{}, "",
+			40 * units.Metre, true,
+			intent.Buffer{},
+			"",
 		},
 		"somebody's":    {`"BUFFER_PG": {"Ethernet0|3-4": {"profile": "mine"}}, ` + profile, 0, true, mine, ""},
 		"in brackets":   {`"BUFFER_PG": {"Ethernet0|3-4": {"profile": "[BUFFER_PROFILE|mine]"}}, ` + profile, 0, true, mine, ""},

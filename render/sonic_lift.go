@@ -408,7 +408,7 @@ func sonicMarked(mode string) (colours []string, ok bool) {
 	return colours, true
 }
 
-// watchdog is on when the port has a row; which priorities it watches is said when it is not the lossless ones.
+// watchdog is on when the port has a row; what it watches besides the lossless priorities is said.
 func (l *sonicLifter) watchdog(port string, p *intent.Policy) {
 	watched := l.list(port, "pfcwd_sw_enable")
 	slices.Sort(watched)
@@ -419,18 +419,21 @@ func (l *sonicLifter) watchdog(port string, p *intent.Policy) {
 		}
 		return
 	}
-	if on := p.Lossless(); !slices.Equal(watched, on) {
+	w := intent.Watchdog{On: true}
+	extra := slices.Clone(watched)
+	for _, i := range p.Lossless() {
+		if !slices.Contains(watched, i) {
+			w.Skips |= 1 << i
+		}
+		extra = slices.DeleteFunc(extra, func(n int) bool { return n == i })
+	}
+	if len(extra) > 0 {
 		pfc := "but PFC is off on this port"
-		if len(on) > 0 {
+		if on := p.Lossless(); len(on) > 0 {
 			pfc = "and PFC is on for " + prioritiesText(on)
 		}
-		watches := "no priority"
-		if len(watched) > 0 {
-			watches = prioritiesText(watched)
-		}
-		l.warn(port, "the watchdog watches %s, %s (pfcwd_sw_enable and pfc_enable of PORT_QOS_MAP)", watches, pfc)
+		l.warn(port, "the watchdog watches %s, %s (pfcwd_sw_enable and pfc_enable of PORT_QOS_MAP)", prioritiesText(watched), pfc)
 	}
-	w := intent.Watchdog{On: true}
 	for _, t := range []struct {
 		row, field string
 		into       *int32

@@ -148,9 +148,18 @@ func TestSonicLift(t *testing.T) {
 			"watchdog on other priorities, half configured", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "4,3", "pfcwd_sw_enable": "3"}}, "PFC_WD": {"Ethernet0": {"action": "explode"}}}`,
 			func(p *intent.Policy) {
 				p.Queues[3].Lossless, p.Queues[4].Lossless = true, true
-				p.Watchdog = intent.Watchdog{On: true}
+				p.Watchdog = intent.Watchdog{On: true, Skips: 1 << 4}
 			},
-			[]string{`action "explode"`, "detection_time is missing", "restoration_time is missing", "POLL_INTERVAL is missing", "the watchdog watches priority 3, and PFC is on for priorities 3 and 4"},
+			[]string{`action "explode"`, "detection_time is missing", "restoration_time is missing", "POLL_INTERVAL is missing"},
+		},
+		{
+			"watchdog on a lossy priority too", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "pfcwd_sw_enable": "3,4"}},
+				"PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "100"}, "Ethernet0": {"action": "drop", "detection_time": "200", "restoration_time": "300"}}}`,
+			func(p *intent.Policy) {
+				p.Queues[3].Lossless = true
+				p.Watchdog = intent.Watchdog{On: true, Detect: 200, Restore: 300, Poll: 100, Action: intent.ActionDrop}
+			},
+			[]string{"the watchdog watches priorities 3 and 4, and PFC is on for priority 3"},
 		},
 		{
 			"watched, but not started", `{"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "pfcwd_sw_enable": "3"}}}`,

@@ -116,7 +116,9 @@ func (d *draft) levels() {
 	d.shares = placed(d.ports, func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, canShare)
 	if d.hasLossless() {
 		d.dog = placed(inside(d.ports), func(v vote) (intent.Watchdog, bool) {
-			return v.pol.Watchdog, v.pol.Known.Has(intent.AreaWatchdog)
+			w := v.pol.Watchdog
+			w.Skips = 0 // a model's watchdog watches what is lossless
+			return w, v.pol.Known.Has(intent.AreaWatchdog)
 		}, canWatch)
 		if w := d.dog[place{}]; w.On && !canWatch(intent.Watchdog{}, w) {
 			delete(d.dog, place{})

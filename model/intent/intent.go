@@ -249,6 +249,7 @@ type Watchdog struct {
 	On                    bool
 	Detect, Restore, Poll int32
 	Action                Action
+	Skips                 uint8 `json:",omitzero"` // lossless priorities, as bits, that it does not watch
 }
 
 // Pause is 802.3x link pause, which stops all priorities of a link; the zero value means that it is off, or that the
@@ -351,7 +352,7 @@ func (p *Policy) Lossless() []int {
 // Field names one value of a policy, for origins and explain: "mtu", "roce" (of Device.RoCE), "trust", "dscp.26", "class.3" (that the
 // priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3", "cable", "xoff.3",
 // "headroom.3", "xon.3", "xon_offset.3", "reserved.3", "pause",
-// "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "nccl.traffic_class", "nccl.timeout",
+// "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "watchdog.skips", "nccl.traffic_class", "nccl.timeout",
 // "nccl.retry_count".
 type Field string
 

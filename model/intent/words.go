@@ -258,6 +258,9 @@ func deviceValues(p *Policy) []Value {
 			vs = append(vs, Value{"watchdog.poll", "watchdog poll", ms(w.Poll), -1})
 		}
 		vs = append(vs, Value{"watchdog.action", "watchdog action", w.Action.String(), -1})
+		if w.Skips != 0 {
+			vs = append(vs, Value{"watchdog.skips", "watchdog skips", PriorityNames(w.Skips), -1})
+		}
 	}
 	if n := p.NCCL; n.On {
 		vs = append(vs, Value{"nccl.traffic_class", "nccl traffic class", strconv.Itoa(int(n.TrafficClass)), -1})
@@ -269,6 +272,23 @@ func deviceValues(p *Policy) []Value {
 		}
 	}
 	return vs
+}
+
+// PriorityNames lists the priorities whose bits are set: "priority 3", "priorities 3,4", "no priority".
+func PriorityNames(bits uint8) string {
+	var ns []int
+	for i := range 8 {
+		if bits&(1<<i) != 0 {
+			ns = append(ns, i)
+		}
+	}
+	switch len(ns) {
+	case 0:
+		return "no priority"
+	case 1:
+		return "priority " + strconv.Itoa(ns[0])
+	}
+	return "priorities " + Ranges(ns)
 }
 
 func codePoints(p *Policy, tc uint8) []int {

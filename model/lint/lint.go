@@ -33,7 +33,7 @@ func Rules() []Rule {
 		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnDCTCP, ecnExpressible, ecnGranularity,
 		ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, losslessProtected, marking, mtuPath,
 		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,
-		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, wredOnLossless,
+		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, watchdogSet, wredOnLossless,
 	}
 }
 

@@ -34,6 +34,7 @@ type held struct {
 	Drop     []int          `yaml:"drop"`  // queues that drop early
 	Knows    []string       `yaml:"knows"` // areas that it speaks about besides, as the sample's switches have them
 	NCCL     *uint8         `yaml:"nccl"`  // NCCL_IB_TC
+	Skips    []int          `yaml:"skips"` // priorities that the watchdog does not watch
 }
 
 var trusts = map[string]intent.Trust{"dscp": intent.TrustDSCP, "pcp": intent.TrustPCP, "none": intent.TrustNone}
@@ -117,6 +118,9 @@ func (h held) apply(t *testing.T, p *intent.Policy) {
 		}
 		p.Known |= intent.AreaSet(a)
 		p.DSCP = switchPolicy().DSCP
+	}
+	for _, i := range h.Skips {
+		p.Watchdog.Skips |= 1 << i
 	}
 	if h.NCCL != nil {
 		p.NCCL.TrafficClass = *h.NCCL

@@ -127,22 +127,8 @@ func class(d *intent.Device, prio int) string {
 	return "priority " + strconv.Itoa(prio)
 }
 
-// priorities lists the set bits of m: "priority 3", "priorities 3,4", "no priority".
-func priorities(m uint8) string {
-	var ns []int
-	for i := range 8 {
-		if m&(1<<i) != 0 {
-			ns = append(ns, i)
-		}
-	}
-	switch len(ns) {
-	case 0:
-		return "no priority"
-	case 1:
-		return "priority " + strconv.Itoa(ns[0])
-	}
-	return "priorities " + intent.Ranges(ns)
-}
+// priorities lists the set bits of m.
+func priorities(m uint8) string { return intent.PriorityNames(m) }
 
 func perQueue(prefix string, prio int, suffix string) intent.Field {
 	return intent.Field(prefix + strconv.Itoa(prio) + suffix)
