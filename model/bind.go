@@ -65,24 +65,42 @@ func (t *topology) unknownPort(d *Device, name string, pos diag.Pos) {
 		t.found.Errorf("unknown-name", pos, "", "%s has no port %s", d.Name, name)
 		return
 	}
-	inventory := t.f.docs.inventory.get("devices", d.Name, "ports")
 	names := make([]string, len(d.Ports))
 	for i := range d.Ports {
 		p := &d.Ports[i]
 		names[i] = p.Name
-		if iface := text(inventory.get(p.Name)).Or(p.Iface); iface.V == name {
+		if t.iface(d, p).V == name {
 			t.unknown++
 			t.found.Errorf("unknown-name", pos, fmt.Sprintf("write the port's name in the model: %s (%s)", p.Name, name),
 				"%s is the interface of a port of %s, and not the port's name", name, d.Name)
 			return
 		}
 	}
-	if value := text(inventory.get(name)); slices.Contains(names, value.V) { // the two sides changed places
+	if value := text(t.f.docs.inventory.get("devices", d.Name, "ports", name)); slices.Contains(names, value.V) { // the two sides changed places
 		t.unknown++
 		t.found.Errorf("unknown-name", pos, fmt.Sprintf("write %s: %s", value.V, name), "%s has no port %s", d.Name, name)
 		return
 	}
 	t.found.Errorf("unknown-name", pos, t.meant(name, names), "%s has no port %s", d.Name, name)
+}
+
+// iface is the device's name of a port, as the inventory or else the topology gives it.
+func (t *topology) iface(d *Device, p *Port) Value[string] {
+	return text(t.f.docs.inventory.get("devices", d.Name, "ports", p.Name)).Or(p.Iface)
+}
+
+// ends reports whether ref, device:port, is the other end of p; the port may have the model's name or the device's.
+func (t *topology) ends(ref string, p *Port) bool {
+	if ref == p.Peer+":"+p.PeerPort {
+		return true
+	}
+	device, port, _ := strings.Cut(ref, ":")
+	peer := t.devices[p.Peer]
+	if peer == nil || device != p.Peer {
+		return false
+	}
+	i, ok := t.find(peer, p.PeerPort)
+	return ok && t.iface(peer, &peer.Ports[i]).V == port
 }
 
 // bind reads the inventory: endpoints for every device, and the interface names it gives.
@@ -151,7 +169,7 @@ func (t *topology) bindNICs(d *Device, n *node) {
 			break
 		}
 		p := &d.Ports[i]
-		if want := text(e.get("port")); want.Set && want.V != p.Peer+":"+p.PeerPort && !t.broken {
+		if want := text(e.get("port")); want.Set && !t.ends(want.V, p) && !t.broken {
 			hint := fmt.Sprintf("the topology joins %s:%s to %s:%s", d.Name, p.Name, p.Peer, p.PeerPort)
 			if j := slices.IndexFunc(d.Ports[:min(len(d.Ports), maxHints)], func(q Port) bool { return q.Peer+":"+q.PeerPort == want.V }); j >= 0 {
 				hint += fmt.Sprintf("; %s is where %s goes, so list the NICs in the order of the topology", want.V, d.Ports[j].Name)
@@ -189,6 +207,25 @@ func (t *topology) bindRail(d *Device, p *Port, rail Value[int]) {
 	}
 }
 
+// nameless reports whether an error that is said leaves a port without an interface name.
+func (t *topology) nameless(d *Device, p *Port) bool {
+	platform, ok := t.f.Catalog.Platform(d.Platform.V)
+	if !ok || p.Breakout > 1 && unable(platform, p.Breakout) || misfit(d) {
+		return true
+	}
+	key := map[string]string{"host": "hosts", "storage": "storage"}[d.Role]
+	tier := t.f.docs.fabric.get("topology", key)
+	return key != "" && tier != nil && lost(tier.kids["netdevs"])
+}
+
+// misfit reports whether a switch has a host's platform, or a host a switch's.
+func misfit(d *Device) bool {
+	if d.Host {
+		return d.Role == "spine" || d.Role == "leaf"
+	}
+	return d.Role == "host"
+}
+
 // ifaces reports interface names that stand for two ports, and ports without one.
 func (t *topology) ifaces() {
 	unbound := map[string][]string{}
@@ -199,8 +236,8 @@ func (t *topology) ifaces() {
 		for j := range d.Ports {
 			p := &d.Ports[j]
 			if !p.Iface.Set {
-				if known, ok := t.f.Catalog.Platform(d.Platform.V); !ok || p.Breakout > 1 && unable(known, p.Breakout) {
-					continue // which is said
+				if t.nameless(d, p) {
+					continue
 				}
 				if unbound[d.Role] == nil {
 					roles = append(roles, d.Role)

@@ -89,6 +89,12 @@ func (c *checker) check(f *field, n *node, path *trail) {
 		switch {
 		case f.key == "acknowledgement" && n.shape == scalarNode:
 			hint = fmt.Sprintf("an acknowledgement needs a reason: {rule: %s, reason: \"why this is meant to be so\"}", clip(n.text))
+		case n.shape == scalarNode && f.key == "DEVICE" && path != nil && f.kid("address") != nil && isAddress(n.text): // and no secret
+			hint = fmt.Sprintf("write %s: {address: %s}", path.key, clip(n.text))
+		case n.shape == scalarNode && f.kid("name") != nil && isName(n.text, "-_."):
+			hint = fmt.Sprintf("write {name: %s, …}", n.text)
+		case n.shape == scalarNode && f.kid("a") != nil && f.kid("b") != nil:
+			hint = "write {a: leaf1:uplink-1, b: spine1:downlink-1}"
 		case n.shape == scalarNode && f.list != nil && f.list.scalar != nil && !strings.ContainsAny(n.text, "\n"):
 			hint = "write a list: [" + clip(n.text) + "]"
 		case n.shape == listNode && strings.HasPrefix(path.String(), "manage") && len(n.items) > 0 && n.items[0].shape == scalarNode:
@@ -115,6 +121,9 @@ func (f *field) wants() string {
 	}
 	if f.list != nil {
 		w = append(w, "a list of "+f.list.key+"s")
+		if kind, ok := strings.CutPrefix(f.list.key, "kind of "); ok {
+			w[len(w)-1] = "a list of kinds of " + kind
+		}
 		if f.list.key == "class" {
 			w[len(w)-1] = "a list of classes"
 		}
@@ -249,6 +258,10 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 		hint = "it is called " + f.usual(key) + " here"
 	case path == "manage":
 		hint = "ownership is by switches and hosts here; what differs for a role stands under overrides.ROLE.manage"
+	case strings.HasPrefix(path, "overrides.") && f.kid("devices") != nil && key == "ports":
+		hint = "ports stand under a device of the role: " + path + ".devices.DEVICE.ports"
+	case strings.HasPrefix(path, "overrides.") && f.kid("devices") != nil && meant == "" && homes == "" && n.kids[key].shape == mapNode:
+		hint = fmt.Sprintf("a device of the role stands under %s.devices; other keys here are %s", path, strings.TrimPrefix(known(siblings), "known are "))
 	case strings.HasPrefix(path, "overrides.") && f.kid("classes") != nil && classSchema(false).kid(key) != nil && key != "name":
 		hint = fmt.Sprintf("it belongs to a class: classes: [{name: training, %s: …}]", key)
 	case strings.HasPrefix(path, "overrides.") && len(homes) > 0 && meant == "" && !c.overridable(key):

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/fabricctl/fabricctl/model/diag"
+import (
+	"slices"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+)
 
 // Doubts says what the errors of a load leave open. What is not in doubt can be judged all the same, so that people see
 // everything that is wrong at once, and nothing that merely follows from it. The zero Doubts leave nothing open.
@@ -63,10 +67,23 @@ func (d *Doubts) elements(n *node, whole map[diag.Pos]bool) {
 	}
 	d.All = d.All || n.bad
 	for _, e := range n.items {
-		if p := e.kids["priority"]; lost(e) || whole[e.pos()] || p != nil && d.at[p.pos()] {
+		if p := e.kids["priority"]; lost(e) || holds(e, whole) || p != nil && d.at[p.pos()] {
 			d.values(e)
 		}
 	}
+}
+
+// holds reports whether one of places is in n.
+func holds(n *node, places map[diag.Pos]bool) bool {
+	if places[n.pos()] || slices.ContainsFunc(n.items, func(c *node) bool { return holds(c, places) }) {
+		return true
+	}
+	for _, c := range n.kids {
+		if holds(c, places) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *Doubts) values(n *node) {

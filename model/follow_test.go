@@ -10,6 +10,8 @@ func TestAlone(t *testing.T) {
 	for _, x := range []struct{ name, model, want string }{
 		{"unknown platform", with(t, "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: sonic/sn56}"), "unknown platform"},
 		{"breakout", with(t, "    host_leaf: {speed: 400Gbps}", "    host_leaf: {speed: 400Gbps, breakout: 3}"), "breakout into 3 links"},
+		{"a host's platform on leaves", with(t, "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: linux/generic}"), "is a host's platform"},
+		{"netdevs as one word", with(t, "netdevs: [rdma0]", "netdevs: rdma0"), "takes a list of netdevs"},
 		{"two CNP classes", with(t, "    lossless: true\n", "    lossless: true\n    role: cnp\n"), "are both the CNP class"},
 		{"unknown class", base + "applications: [{name: nccl, class: trainng}]\n", "there is no class trainng"},
 	} {

@@ -330,7 +330,15 @@ func (f *Fabric) Acknowledge(l diag.List) diag.List {
 		if a.Device.Set {
 			where += " about " + a.Device.V + " alone"
 		}
-		out.Infof("acknowledge", a.Rule.Pos(), "remove the acknowledgement, unless the finding comes and goes",
+		hint := "remove the acknowledgement, unless the finding comes and goes"
+		if left := open[a.Rule.V]; len(left) > 0 && where != "" {
+			hint = "the warning that there is, is about more"
+			if x := out[left[0]]; len(x.Roles) == 1 && !(a.Role.Set && a.Role.V == x.Roles[0]) {
+				hint = fmt.Sprintf("the warning that there is, is about the role %s: write role: %s", x.Roles[0], x.Roles[0])
+			}
+			hint += ", or acknowledge it everywhere"
+		}
+		out.Infof("acknowledge", a.Rule.Pos(), hint,
 			"no warning of the rule %s%s was found", a.Rule.V, where)
 	}
 	if unused > most {

@@ -37,6 +37,7 @@ func factField(f profiles.Field) field {
 	switch {
 	case f.About:
 		x.scalar = value.scalar
+		x.example = map[string]string{"source": "\"data sheet of the vendor\"", "confidence": "low"}[f.Key]
 		return x.must()
 	case f.Shape == profiles.Row:
 		value.list, value.scalar = rowField(f), nil

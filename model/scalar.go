@@ -132,6 +132,22 @@ func intScalar(noun string, lo, hi int) *scalar {
 	}}
 }
 
+// splitScalar is into how many links a port is split; the form of switches, 2x400G, is told apart.
+func splitScalar() *scalar {
+	s := intScalar("number", 1, 16)
+	whole := s.parse
+	s.parse = func(text string) (string, *problem) {
+		c, p := whole(text)
+		if n, rest, ok := strings.Cut(text, "x"); p != nil && ok && rest != "" {
+			if c, bad := whole(n); bad == nil {
+				return "", &problem{"value", "says how fast the parts are too", "write " + c + ", and their speed under speed"}
+			}
+		}
+		return c, p
+	}
+	return s
+}
+
 const notWhole = "is not a whole number"
 
 // parseInt reads decimal digits only: no sign, no 0x, no leading zero, no separators.
@@ -171,7 +187,11 @@ func boolScalar() *scalar {
 		case "no", "off", "n":
 			return "", &problem{"value", "is not true or false", "write false"}
 		}
-		return "", &problem{"value", "is not true or false", ""}
+		hint := "write true or false"
+		if strings.Contains(s, "#") {
+			hint += "; a comment needs a space before its #"
+		}
+		return "", &problem{"value", "is not true or false", hint}
 	}}
 }
 
@@ -202,7 +222,9 @@ func nameScalar() *scalar {
 	return &scalar{noun: "name", schema: plainSchema(namePattern), parse: func(s string) (string, *problem) {
 		if !isName(s, "-_.") {
 			hint := "names are letters, digits and -_. , begin with a letter or digit, and have at most 64 characters"
-			if n := strings.Join(strings.Fields(s), "-"); n != s && isName(n, "-_.") {
+			if strings.HasPrefix(s, "$") || strings.HasPrefix(s, "{{") {
+				hint = "write the name itself: variables are not filled in here"
+			} else if n := strings.Join(strings.Fields(strings.Trim(s, "“”‘’\"'`")), "-"); n != s && isName(n, "-_.") {
 				hint = "write " + n + ": " + hint
 			}
 			return "", &problem{"name", "is not a name", hint}
@@ -371,6 +393,11 @@ func addressScalar() *scalar {
 		}
 		return s, nil
 	}}
+}
+
+func isAddress(s string) bool {
+	_, p := addressScalar().parse(s)
+	return p == nil
 }
 
 // bareHost is the address or name in a URL, or in front of a prefix length; "" when there is none.

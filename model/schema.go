@@ -142,7 +142,7 @@ func topologySchema() field {
 		).like("{per_leaf: 8}")
 	}
 	parallel := leaf("parallel", intScalar("number", 1, 64), "links between the same two devices; default 1")
-	split := func() *scalar { return intScalar("number", 1, 16) }
+	split := splitScalar
 	breakout := leaf("breakout", split(), "into how many links a physical port of a switch is split, at both ends; default 1, not split")
 	breakout.kids = []field{
 		leaf("upper", split(), "into how many links a port of the upper switch is split"),
@@ -158,10 +158,10 @@ func topologySchema() field {
 	)
 	links := group(
 		"links", "links between tiers, and single links",
-		link("leaf_spine", "every link between a leaf and a spine", parallel, breakout),
-		link("spine_super", "every link between a spine and a super-spine", parallel, breakout),
-		link("host_leaf", "every link between a host and a leaf", parallel, hostBreakout),
-		link("storage_leaf", "every link between a storage host and a leaf; default as host_leaf", parallel, hostBreakout),
+		link("leaf_spine", "every link between a leaf and a spine", parallel, breakout).called("spine_leaf"),
+		link("spine_super", "every link between a spine and a super-spine", parallel, breakout).called("super_spine", "super_spines", "spine_super_spine"),
+		link("host_leaf", "every link between a host and a leaf", parallel, hostBreakout).called("leaf_host", "hosts", "leaf_hosts"),
+		link("storage_leaf", "every link between a storage host and a leaf; default as host_leaf", parallel, hostBreakout).called("leaf_storage", "storage"),
 	)
 	links.kids = append(links.kids, field{
 		key: "list", doc: "single links: new ones, or what is different about a generated one", list: &listed,

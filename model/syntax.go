@@ -85,6 +85,12 @@ func explain(lines [][]byte, at int, words string) diag.Finding {
 		return say(max(bytes.IndexByte(lines[at], '*'), 0), "put the value in quotes, if no anchor is meant", "unknown anchor: a value that begins with * stands for one, and there is none of that name")
 	}
 	l := string(lines[at])
+	if m := strings.TrimRight(l, "\r"); strings.HasPrefix(m, "<<<<<<<") || strings.HasPrefix(m, ">>>>>>>") || m == "=======" {
+		return say(0, "resolve the conflict, and remove the three marks", "a mark of a merge conflict")
+	}
+	if col := strings.IndexRune(l, '\u00a0'); col >= 0 {
+		return say(col, "write a plain space", "a no-break space, which YAML does not take for a space")
+	}
 	start := len(l) - len(strings.TrimLeft(l, " \t-"))
 	if tab := strings.IndexByte(l[:start], '\t'); tab >= 0 {
 		return say(tab, "indent with spaces", "a tab in the indentation; YAML allows only spaces there")

@@ -46,6 +46,8 @@ classes:
 		{"a dash without a space", "  - name", "  -name", "11:4: a space is missing after the - that begins a list element; write - and a space"},
 		{"a key too far left", "    dscp", " dscp", "12:2: this line is indented by 1, unlike any line"},
 		{"two colons", "priority: 3", "priority: 3: 4", "13:16: a second colon with a space behind it in one line"},
+		{"merge conflict", "classes:", "<<<<<<< HEAD\nclasses:", "10:1: a mark of a merge conflict"},
+		{"no-break space", "priority: 3", "priority:\u00a03", "13:14: a no-break space"},
 		{"equals", "priority: 3", "priority = 3", `13:5: a colon is missing after "priority"`},
 		{"at sign", "[26]", "@26", "12:11: a value cannot begin with @ in YAML; put the value in quotes"},
 		{"backtick", "[26]", "`26`", "12:11: a value cannot begin with ` in YAML"},

@@ -163,13 +163,18 @@ func (t *topology) listed(n *node) {
 // whole reports whether a listed device that counts do not make says what it is.
 func (t *topology) whole(e *node) bool {
 	var missing []string
+	var hint []string
 	for _, key := range []string{"role", "platform"} {
 		if !e.has(key) {
 			missing = append(missing, key)
 		}
 	}
 	if len(missing) > 0 && !t.broken {
-		t.found.Errorf("missing", e.pos(), "add "+strings.Join(missing, " and ")+"; only a device that the counts make may leave them out",
+		such := map[string]string{"role": "role: leaf", "platform": "platform: sonic/sn5600"}
+		for _, key := range missing {
+			hint = append(hint, such[key])
+		}
+		t.found.Errorf("missing", e.pos(), "add "+strings.Join(hint, " and ")+", say; only a device that the counts make may leave them out",
 			"topology.devices: %s has no %s", e.name(), strings.Join(missing, " and no "))
 	}
 	return e.get("role") != nil && e.get("platform") != nil
@@ -322,6 +327,10 @@ const maxMeant = 20
 func (t *topology) meant(name string, names []string) string {
 	if t.unknown++; t.unknown > maxMeant {
 		return ""
+	}
+	longer := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasSuffix(n, "-"+name) })
+	if len(longer) > 0 { // pods or planes come before it
+		return "did you mean " + strings.Join(longer[:min(len(longer), 3)], " or ") + "?"
 	}
 	stem := strings.TrimRight(name, "0123456789")
 	if stem != name && stem != "" {

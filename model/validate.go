@@ -326,7 +326,12 @@ func (v *validator) ramp(class string, given, effective ECN, what string) {
 	}
 	pos := cmp.Or(given.Kmin.Pos(), given.Kmax.Pos(), given.Pmax.Pos())
 	if len(missing) > 0 && !hasBadECN(v.classNode(class)) {
-		v.found.Errorf("missing", pos, "give kmin, kmax and pmax", "%s: ecn has no %s", what, strings.Join(missing, " and no "))
+		such := map[string]string{"kmin": "kmin: 800KB", "kmax": "kmax: 3200KB", "pmax": "pmax: 20%"}
+		hint := make([]string, len(missing))
+		for i, key := range missing {
+			hint[i] = such[key]
+		}
+		v.found.Errorf("missing", pos, "add "+strings.Join(hint, ", ")+", say", "%s: ecn has no %s", what, strings.Join(missing, " and no "))
 	}
 }
 
@@ -469,9 +474,9 @@ func (v *validator) platforms() {
 				hint = "write linux/generic, whatever Linux the hosts have"
 			}
 			v.found.Errorf("platform", d.Platform.Pos(), hint+" (or describe it in a document of kind Profile)", "unknown platform %q", clip(d.Platform.V))
-		case d.Host && (d.Role == "spine" || d.Role == "leaf"):
-			v.found.Errorf("platform", d.Platform.Pos(), "name a switch platform", "%s is a host's platform, but %s is a switch", d.Platform.V, d.Role)
-		case !d.Host && d.Role == "host":
+		case d.Host && misfit(d):
+			v.found.Errorf("platform", d.Platform.Pos(), "name a switch's, such as sonic/sn5600; fabricctl profiles lists them", "%s is a host's platform, but %s is a switch", d.Platform.V, d.Role)
+		case misfit(d):
 			v.found.Errorf("platform", d.Platform.Pos(), "hosts have linux/… platforms", "%s is a switch's platform", d.Platform.V)
 		case !d.Host && p.MaxMTU > 0 && v.f.MTU.Fabric.V > p.MaxMTU:
 			v.found.Errorf("value", v.f.MTU.Fabric.Pos(), "lower it to "+p.MaxMTU.Exact()+v.mayBeWrong(profiles.KindPlatform, p.Name, "max_mtu"),

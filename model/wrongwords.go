@@ -22,6 +22,8 @@ func wrongWord(key, text string) string {
 	word := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
 	word = strings.TrimPrefix(word, "nccl")
 	switch word {
+	case "credentials", "credential", "auth", "login":
+		return "give username and password under gnmi, and under ssh"
 	case "tos", "trafficclass", "tclass", "tc", "ibtc":
 		if v, err := strconv.Atoi(text); err == nil && v >= 0 && v < 256 {
 			return fmt.Sprintf("give the class dscp: [%d], and hosts get the byte from it: %s", v>>2, tosHint(v))

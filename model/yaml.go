@@ -271,7 +271,12 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
 		}
 		switch {
 		case k.Kind != yaml.ScalarNode:
-			c.found.Errorf("yaml", c.pos(k), "", "a key must be a single word")
+			hint := ""
+			if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {
+				hint = "write the value itself: {{ }} of templates is not filled in here"
+			}
+			c.found.Errorf("yaml", c.pos(k), hint, "a key must be a single word")
+			n.bad = true
 			continue
 		case k.Tag == "!!merge":
 			merged = append(merged, v)
