@@ -101,9 +101,13 @@ func (d *drawing) cycle() []*elem {
 				return float64(a.x) + t*float64(b.x-a.x), float64(a.y) + t*float64(b.y-a.y)
 			}
 		}
-		g.add(arrow(at, 0.68))
+		g.add(arrow(at, 0.75))
 		lines = append(lines, g)
-		x, y := at(0.40)
+		part := 0.28 // not in the middle, where ways cross
+		if e.via != (point{}) {
+			part = 0.45 // but near the top, where arcs are apart
+		}
+		x, y := at(part)
 		p := point{int(math.Round(x)), int(math.Round(y))}
 		marks = append(marks, circle("number", p.x, p.y, 10), middle("numbertext", p.x, p.y+4, itoa(h.label)))
 	}

@@ -147,9 +147,10 @@ func (d *drawing) placeRows() {
 			}
 		}
 		gap := d.notesHigh(t.notes)
-		if i > 0 || slices.ContainsFunc(t.notes, func(k int) bool { return d.kinds[k].low == d.kinds[k].high }) {
-			gap = max(gap, rowGap) // links within the row may go above it
+		if i > 0 {
+			gap = max(gap, rowGap)
 		}
+		gap = max(gap, d.arcsHigh(r.tier, xs))
 		y += gap
 		if i > 0 || d.hasPods() {
 			y += textHigh
@@ -165,6 +166,17 @@ func (d *drawing) placeRows() {
 	}
 	d.body = y + edgeOfSheet
 	d.width = max(left+width+blockGap/2+edgeOfSheet, leastWide)
+}
+
+// arcsHigh is how much room links within a row need above it.
+func (d *drawing) arcsHigh(tier int, xs []int) int {
+	high := 0
+	for _, w := range d.wires {
+		if a, b := d.box[w.low], d.box[w.high]; a >= 0 && b >= 0 && a != b && d.boxes[a].tier == tier && d.boxes[b].tier == tier {
+			high = max(high, arcHigh(xs[a]-xs[b])+2*textHigh)
+		}
+	}
+	return high
 }
 
 func (d *drawing) hasPods() bool {

@@ -108,9 +108,15 @@ func (d *drawing) attach() {
 	}
 	for i := range d.edges {
 		if e := &d.edges[i]; d.boxes[e.low].tier == d.boxes[e.high].tier && e.from.y == e.to.y && e.via == (point{}) && e.from.y == d.spots[e.low].y {
-			e.via = point{(e.from.x + e.to.x) / 2, e.from.y - min(170, 44+max(e.from.x-e.to.x, e.to.x-e.from.x)/4)}
+			e.via = point{(e.from.x + e.to.x) / 2, e.from.y - 2*arcHigh(e.from.x-e.to.x)}
 		}
 	}
+}
+
+// arcHigh is how high a link within a row goes between two ends so far apart: the farther the higher, so that it goes over
+// those between.
+func arcHigh(apart int) int {
+	return min(120, 14+max(apart, -apart)*3/10)
 }
 
 // adjacent reports whether two boxes of a row stand side by side.
