@@ -344,11 +344,12 @@ func (b *explainBudget) print(w io.Writer, device string) {
 // sourced writes a value: its name, its text, and where it is from, beside it where a page has room and else below.
 func sourced(w io.Writer, indent int, name, text, from string) {
 	line := strings.Repeat(" ", indent) + pad(name, 22-indent) + text
-	switch n := utf8.RuneCountInString(line); {
+	room := page - utf8.RuneCountInString(from)
+	switch n := utf8.RuneCountInString(line) + 2; {
 	case from == "":
 		flow(w, 0, 22, line)
-	case n+2+utf8.RuneCountInString(from) <= page:
-		fmt.Fprintln(w, pad(line, min(46, page-utf8.RuneCountInString(from)))+from)
+	case n <= room:
+		fmt.Fprintln(w, pad(line, min(46, max(n, room/4*4)))+from) // in few different columns
 	default:
 		flow(w, 0, 22, line)
 		flow(w, 24, 24, from)
