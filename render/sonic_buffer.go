@@ -238,7 +238,7 @@ func (l *sonicLifter) profile(row, name string) intent.Buffer {
 		l.warn(object, "its pool is %q; the pool of lossless groups is %s", pool, sonicPool)
 	}
 	size := func(field string) units.Bytes {
-		n, _ := l.number("BUFFER_PROFILE", name, field, 1<<62)
+		n, _ := l.number("BUFFER_PROFILE", name, field, anyBytes)
 		return units.Bytes(n)
 	}
 	x := intent.Buffer{On: true, Headroom: size("xoff"), Xon: size("xon"), XonOffset: size("xon_offset"), Reserved: size("size")}

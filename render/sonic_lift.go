@@ -153,6 +153,9 @@ func (l *sonicLifter) mtu(port string, p *intent.Policy) {
 	}
 }
 
+// anyBytes is the most of a number of bytes: as much as can be held.
+const anyBytes = 1 << 62
+
 // number reads a whole number from 0 to most; ok is false when the field is absent, or is something else, which is
 // said.
 func (l *sonicLifter) number(table, row, field string, most uint64) (n uint64, ok bool) {
@@ -162,7 +165,11 @@ func (l *sonicLifter) number(table, row, field string, most uint64) (n uint64, o
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n > most {
-		l.warn(table+"|"+row, "%s %q is not a number from 0 to %d", field, s, most)
+		want := fmt.Sprintf("a number from 0 to %d", most)
+		if most == anyBytes {
+			want = "a number of bytes"
+		}
+		l.warn(table+"|"+row, "%s is %q, and not %s", field, s, want)
 		return 0, false
 	}
 	return n, true
@@ -357,8 +364,8 @@ func (l *sonicLifter) wred(at, name string, q *intent.Queue) {
 		q.Drop = true
 		return
 	}
-	kmin, hasMin := l.number("WRED_PROFILE", name, "green_min_threshold", 1<<62)
-	kmax, hasMax := l.number("WRED_PROFILE", name, "green_max_threshold", 1<<62)
+	kmin, hasMin := l.number("WRED_PROFILE", name, "green_min_threshold", anyBytes)
+	kmax, hasMax := l.number("WRED_PROFILE", name, "green_max_threshold", anyBytes)
 	pmax, hasP := l.number("WRED_PROFILE", name, "green_drop_probability", 100)
 	if !hasMin || !hasMax || !hasP {
 		l.warn(object, "marking is on without green_min_threshold, green_max_threshold and green_drop_probability")

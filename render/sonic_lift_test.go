@@ -50,7 +50,7 @@ func TestSonicLift(t *testing.T) {
 	}{
 		{"a bare port", `{"PORT": {"Ethernet0": {}}}`, func(*intent.Policy) {}, nil},
 		{"mtu", `{"PORT": {"Ethernet0": {"mtu": "9100"}}}`, func(p *intent.Policy) { p.Known, p.MTU = intent.SwitchAreas, 9100 }, nil},
-		{"mtu that is none", `{"PORT": {"Ethernet0": {"mtu": "big"}}}`, func(*intent.Policy) {}, []string{`leaf9:PORT|Ethernet0: warning: lift: mtu "big" is not a number`}},
+		{"mtu that is none", `{"PORT": {"Ethernet0": {"mtu": "big"}}}`, func(*intent.Policy) {}, []string{`leaf9:PORT|Ethernet0: warning: lift: mtu is "big", and not a number`}},
 		{
 			"maps of its own", `{"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "d", "tc_to_queue_map": "q", "tc_to_pg_map": "g", "pfc_to_queue_map": "p"}},
 				"DSCP_TO_TC_MAP": {"d": {"26": "3", "0": "0"}}, "TC_TO_QUEUE_MAP": {"q": {"3": "5", "0": "0"}},
@@ -73,7 +73,7 @@ func TestSonicLift(t *testing.T) {
 			"wrong maps", `{"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "d", "tc_to_queue_map": "gone"}},
 				"DSCP_TO_TC_MAP": {"d": {"26": "9", "64": "1", "x": "1", "05": "2", "5": "2"}}}`,
 			func(p *intent.Policy) { p.Trust, p.DSCP[5] = intent.TrustDSCP, 2 },
-			[]string{`26 "9" is not a number from 0 to 7`, `key "05" is not`, `key "64" is not`, `key "x" is not`, `TC_TO_QUEUE_MAP "gone" does not exist`},
+			[]string{`26 is "9", and not a number from 0 to 7`, `key "05" is not`, `key "64" is not`, `key "x" is not`, `TC_TO_QUEUE_MAP "gone" does not exist`},
 		},
 		{
 			"traffic classes beyond ours", `{"PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "q"}}, "TC_TO_QUEUE_MAP": {"q": {"12": "1", "3": "3"}}}`,

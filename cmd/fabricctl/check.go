@@ -110,7 +110,9 @@ func printCheck(w io.Writer, r *check.Report, width int) error {
 		rows = append(rows, append([]string{"device"}, cols...))
 	}
 	for _, g := range alike(r.Devices, func(d *check.Device) string { return strings.Join(checkCells(d, cols), "|") }) {
-		rows = append(rows, append([]string{spans(namesOf(g))}, checkCells(g[0], cols)...))
+		if cells := checkCells(g[0], cols); len(cells) > 0 {
+			rows = append(rows, append([]string{spans(namesOf(g))}, cells...))
+		}
 	}
 	if len(cols) > 0 && width > 0 && tableWidth(rows) > width {
 		printVerdicts(w, cols, rows[1:])

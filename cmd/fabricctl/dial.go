@@ -242,7 +242,7 @@ func (d *dialler) jumps(c ssh.Config, e *model.Endpoint, via model.Value[string]
 	for _, h := range model.Hops(via.V) {
 		hop := c
 		hop.Name, hop.Address, hop.User = h.Address, h.Address, cmp.Or(h.User, c.User)
-		hop.Password, hop.Insecure, hop.Via = secret.Secret{}, false, nil
+		hop.Password, hop.Insecure, hop.Via, hop.Jump = secret.Secret{}, false, nil, true
 		hops = append(hops, hop)
 	}
 	return hops

@@ -262,6 +262,12 @@ func TestDoctorOwnership(t *testing.T) {
 		t.Errorf("the row of a port is no shared object:\n%s", lines(d))
 	}
 
+	// A port that the device does not have.
+	elsewhere := watched
+	elsewhere.Ports = slices.Clone(watched.Ports)
+	elsewhere.Ports[0].Iface = "Ethernet600"
+	wants(t, look(boxes["spine1"], func(s *check.Subject) { s.Device = &elsewhere }), `ownership warning ports: the device does not show Ethernet600, which the model has -> correct the ports`)
+
 	// Without a model: a fabricctl has been here.
 	wants(t, look(boxes["spine1"], func(s *check.Subject) { s.Device = nil }), `ownership warning objects: a fabricctl has been here: .*fctl-mixed`, `ownership ok model: no Fabric was given`)
 }

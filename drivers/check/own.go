@@ -149,6 +149,9 @@ func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Confi
 		next = "write manage: {" + kind + ": own}, or own for one area of one device, when that is to change"
 	}
 	d.add(Ownership, "areas", OK, fmt.Sprintf("on %s of the model: %s", diag.Count(ports, "port"), orElse(strings.Join(said, "; "), "nothing is asked")), next)
+	if missing := notShown(&dev, lifted); len(missing) > 0 {
+		d.add(Ownership, "ports", Warning, "the device does not show "+few(missing)+", which the model has", "correct the ports, or the nics of a host, in the inventory: apply refuses the device while it owns something there")
+	}
 	own, _ := render.Owned(dialect, dev, f, live)
 	want, _ := dialect.Render(dev, f)
 	mine := live.Filter(own)
@@ -173,6 +176,18 @@ func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Confi
 	for _, x := range why {
 		d.add(Ownership, "adoption", OK, x.Msg, "")
 	}
+}
+
+// notShown are the interfaces of active ports that a device does not show.
+func notShown(dev *intent.Device, lifted map[string]intent.Policy) []string {
+	var names []string
+	for i := range dev.Ports {
+		p := &dev.Ports[i]
+		if _, ok := lifted[p.Iface]; !ok && p.Iface != "" && p.State == intent.Active {
+			names = append(names, p.Iface)
+		}
+	}
+	return names
 }
 
 // objects are the shared objects that live settings point at and that are there, whose name satisfies keep.

@@ -47,11 +47,17 @@ func newLogin(ctx context.Context, c Config) (*login, error) {
 	l.signers = append(l.signers, held...)
 	if len(l.signers) == 0 && c.Password.IsZero() {
 		l.close()
+		password := "no password"
+		if c.Jump {
+			password = "a jump host is given no password"
+		}
 		switch {
 		case l.noAgent != nil:
-			return nil, fmt.Errorf("%w: no password, no key, and %w", ErrNoLogin, l.noAgent)
+			return nil, fmt.Errorf("%w: %s, no key, and %w", ErrNoLogin, password, l.noAgent)
 		case c.Agent != "":
-			return nil, fmt.Errorf("%w: no password, no key file, and ssh-agent holds no key", ErrNoLogin)
+			return nil, fmt.Errorf("%w: %s, no key file, and ssh-agent holds no key", ErrNoLogin, password)
+		case c.Jump:
+			return nil, fmt.Errorf("%w: %s, and no key file or ssh-agent is configured", ErrNoLogin, password)
 		}
 		return nil, fmt.Errorf("%w: no password, key file or ssh-agent is configured", ErrNoLogin)
 	}

@@ -38,6 +38,7 @@ type Config struct {
 	Insecure   bool     // accept any host key, with a warning in the log
 
 	Via       []Config      // jump hosts, the first one reached directly; theirs must be empty
+	Jump      bool          // it is one: nobody gives it a password, and errors say so
 	Keepalive time.Duration // how often to ask whether the peer is there; three times as long without an answer ends it; 0 = never
 	Log       *slog.Logger  // nil = silent
 }

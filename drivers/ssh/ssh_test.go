@@ -134,6 +134,7 @@ func TestKeys(t *testing.T) {
 		user  xssh.PublicKey
 		keys  []ssh.Key
 		agent string
+		jump  bool
 		is    error
 		err   string
 	}{
@@ -149,12 +150,13 @@ func TestKeys(t *testing.T) {
 		{name: "no file", user: mine.PublicKey(), keys: []ssh.Key{{Path: "/no/such/file"}}, err: "no such file"},
 		{name: "no agent", user: mine.PublicKey(), agent: filepath.Join(t.TempDir(), "none"), err: "no way to log in: no password, no key, and ssh-agent"},
 		{name: "stale agent, key refused", user: mine.PublicKey(), keys: []ssh.Key{key(otherPEM)}, agent: filepath.Join(t.TempDir(), "none"), is: ssh.ErrAuth, err: "ssh-agent: dial unix"},
-		{name: "nothing", user: mine.PublicKey(), err: "no way to log in"},
+		{name: "nothing", user: mine.PublicKey(), err: "no way to log in: no password, key file or ssh-agent is configured"},
+		{name: "nothing for a jump host", user: mine.PublicKey(), jump: true, err: "no way to log in: a jump host is given no password, and no key file or ssh-agent is configured"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := (&server{user: c.user}).start(t)
 			cfg := s.dial(t)
-			cfg.Password, cfg.Keys, cfg.Agent = secret.Secret{}, c.keys, c.agent
+			cfg.Password, cfg.Keys, cfg.Agent, cfg.Jump = secret.Secret{}, c.keys, c.agent, c.jump
 			cl, err := ssh.Dial(t.Context(), cfg)
 			if c.err != "" {
 				refused(t, s, err, c.is, c.err)
