@@ -189,7 +189,7 @@ func hostBinary(goos, goarch string) ([]byte, error) {
 			return b, err
 		}
 	}
-	return nil, fmt.Errorf("%s is not beside fabricctl in %s: the host can be read, not written", names[0], dir)
+	return nil, fmt.Errorf("%s is not in %s beside fabricctl, so the host can be read and not written; put it there", names[0], dir)
 }
 
 // noBinary is for a host that is only read: copying a program there is a write.

@@ -133,7 +133,7 @@ func TestStockTools(t *testing.T) {
 		t.Errorf("%v, caps %+v (-want +got):\n%s", err, caps, diff)
 	}
 	err = d.Commit(t.Context(), "tx", []render.Change{change("eth0", "1500", "9000")}, 0)
-	if !errors.Is(err, drivers.ErrReadOnly) || err.Error() != "host1: commit: read-only: no write is possible: no fabricctl-host for amd64 here" {
+	if !errors.Is(err, drivers.ErrReadOnly) || err.Error() != "host1: read-only: no write is possible: no fabricctl-host for amd64 here" {
 		t.Errorf("got %v", err)
 	}
 }

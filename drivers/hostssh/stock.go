@@ -115,7 +115,7 @@ func (s *stock) nccl(ctx context.Context) ([]byte, error) {
 
 // Commit is ErrReadOnly, with the reason.
 func (s *stock) Commit(context.Context, drivers.TxID, []render.Change, time.Duration) error {
-	return fmt.Errorf("%s: commit: %w: %w", s.name, drivers.ErrReadOnly, s.why)
+	return fmt.Errorf("%s: %w: %w", s.name, drivers.ErrReadOnly, s.why)
 }
 
 // Close ends the connection.
