@@ -30,7 +30,7 @@ type Rule struct {
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
 	return []Rule{
-		border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnDCTCP, ecnExpressible, ecnGranularity,
+		bdgAcyclic, border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnDCTCP, ecnExpressible, ecnGranularity,
 		ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, losslessProtected, marking, mtuPath,
 		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,
 		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, watchdogSet, wredOnLossless,

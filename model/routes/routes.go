@@ -67,11 +67,38 @@ func (t *Topology) steady() *holds {
 // Check is Steady of a Net.
 func Check(n *intent.Net) Report { return Of(n).Steady() }
 
-// Ordered reports whether no cycle is possible, whatever is lost: all routes follow from the links, go up and then down,
-// and no link within a tier leads on to another one. A packet waits then only for links that come later in one order: up
-// by tier, within a tier, down by tier (Hu et al., HotNets 2016).
-func (t *Topology) Ordered() bool {
-	return t.routing == intent.UpDown && len(t.routes) == 0 && !t.chains
+// Ordered reports whether no cycle is possible in n, whatever is lost, by one look at each port of its switches: all routes
+// follow from the links, go up and then down, and no link within a tier leads on to another one. A packet waits then only
+// for links that come later in one order: up by tier, within a tier, down by tier (Hu et al., HotNets 2016). False leaves it
+// open.
+func Ordered(n *intent.Net) bool {
+	if n.Routing != intent.UpDown || len(n.Routes) > 0 {
+		return false
+	}
+	tier := map[string]int{}
+	for i := range n.Devices {
+		if d := &n.Devices[i]; !d.Host && built(d, nil) {
+			if d.Tier < 1 {
+				return false
+			}
+			tier[d.Name] = d.Tier
+		}
+	}
+	for i := range n.Devices {
+		d := &n.Devices[i]
+		beside := ""
+		for j := range d.Ports {
+			p := &d.Ports[j]
+			if d.Host || p.Peer == "" || tier[p.Peer] != d.Tier || !built(d, p) {
+				continue
+			}
+			if beside != "" && beside != p.Peer {
+				return false
+			}
+			beside = p.Peer
+		}
+	}
+	return true
 }
 
 // Steps is about how much there is to do for one state of the topology, in links passed.

@@ -51,7 +51,6 @@ type Topology struct {
 	byTier  []int32 // nodes from the lowest tier up
 	row     []int32 // where the row of a bundle begins in a relation; one more at the end
 	lateral bool    // there are links within a tier
-	chains  bool    // and switches with several such neighbours
 	classes [8]string
 }
 
@@ -395,15 +394,6 @@ func (b *builder) finish() {
 		x := &t.bundles[i]
 		x.back = at[alike{x.to, x.from, x.own, x.mask}]
 		t.row[i+1] = t.row[i] + int32(len(t.nodes[x.to].out)+63)/64
-	}
-	for i := range t.nodes {
-		first := int32(-1)
-		for _, x := range t.nodes[i].out {
-			if t.bundles[x].kind == lateral {
-				t.chains = t.chains || first >= 0 && first != t.bundles[x].to
-				first = t.bundles[x].to
-			}
-		}
 	}
 	slices.SortStableFunc(t.byTier, func(x, y int32) int { return cmp.Compare(t.nodes[x].tier, t.nodes[y].tier) })
 }

@@ -26,7 +26,7 @@ const far = math.MaxInt32 / 2
 type ways struct {
 	down   []int32 // by going down alone
 	up     []int32 // up and down
-	side   []int32 // sideways, then down
+	side   []int32 // down, or sideways and then down
 	upSide []int32 // up, sideways and down, where up and down alone leads nowhere
 	detour []int32 // links within a tier that lead on to a host whose own link at their beginning is down
 	out    outage
@@ -218,14 +218,14 @@ func (w *walker) links(m *ways, v int32, s state, i int32) {
 	}
 }
 
-// may reports whether a packet in a state at v may take a link: no step sideways, and none up to where only that is left, as
-// long as there is a way up and down.
+// may reports whether a packet in a state at v may take a link: no step sideways where there is a way without, and none up to
+// where only that is left.
 func (w *walker) may(m *ways, v int32, s state, b *bundle) bool {
 	switch {
 	case w.t.routing == intent.ShortestPath:
 		return true
 	case b.kind == lateral:
-		return s == lateral || s == up && m.up[v] >= far
+		return s == lateral && m.down[v] >= far || s == up && m.up[v] >= far
 	case b.kind == up:
 		return s == up && (m.up[v] >= far || m.up[b.to] < far)
 	}
@@ -315,10 +315,10 @@ func (w *walker) flood(m *ways, d int32) {
 	w.spread(m, m.up, func(v int32, k kind) bool { return !w.t.nodes[v].host })
 }
 
-// sideways fills in side: over links within a tier to where down leads on.
+// sideways fills in side: down, or where that leads nowhere over links within a tier to where it does.
 func (w *walker) sideways(m *ways) {
 	copy(m.side, m.down)
-	w.spread(m, m.side, func(_ int32, k kind) bool { return k == lateral })
+	w.spread(m, m.side, func(v int32, k kind) bool { return k == lateral && m.down[v] >= far })
 }
 
 // spread lowers distances over links that take them back, until none can be lowered: the links are those from v of the kinds
@@ -441,8 +441,8 @@ func (h *holds) edges() int {
 		h.each(int32(i), func(y int32) {
 			c := &h.t.bundles[y]
 			pairs := int(b.n) * int(c.n)
-			if y == b.back && h.t.nodes[c.to].host { // of one host among others that are alike: not back to itself
-				pairs -= int(b.n) * int(b.n) / h.t.nodes[c.to].n
+			if c.to == b.from && h.t.nodes[c.to].host { // among endpoints that are alike: none goes back to itself
+				pairs -= pairs / h.t.nodes[c.to].n
 			}
 			n += pairs * bits.OnesCount8(b.mask&c.mask)
 		})
