@@ -6,40 +6,58 @@ import (
 	"strings"
 )
 
-// Catalog is all hardware that is known. It is not changed once made; With returns a larger one.
+// Catalog is all hardware that is known. What it says is not changed once made; With returns a larger one.
 type Catalog struct {
-	entries   map[Kind]map[string]Entry
-	platforms map[string]Platform
-	asics     map[string]ASIC
-	nics      map[string]NIC
+	rows map[Kind]map[string]*row
+}
+
+// find is a row of a kind; nil when there is none.
+func (c *Catalog) find(k Kind, name string) *row {
+	if r := c.rows[k][name]; r != nil {
+		return r.read()
+	}
+	return nil
 }
 
 // Platform finds a platform by its name. What the platform does not say itself and its ASIC does is the ASIC's.
 func (c *Catalog) Platform(name string) (Platform, bool) {
-	p, ok := c.platforms[name]
-	p.Chip = c.asics[p.ASIC]
+	r := c.find(KindPlatform, name)
+	if r == nil {
+		return Platform{}, false
+	}
+	p := r.platform
+	p.Chip, _ = c.ASIC(p.ASIC)
 	if p.Cell == 0 {
 		p.Cell = p.Chip.Cell
 	}
-	return p, ok
+	return p, true
 }
 
 // ASIC finds an ASIC by its name.
 func (c *Catalog) ASIC(name string) (ASIC, bool) {
-	a, ok := c.asics[name]
-	return a, ok
+	r := c.find(KindASIC, name)
+	if r == nil {
+		return ASIC{}, false
+	}
+	return r.asic, true
 }
 
 // NIC finds a NIC by its name.
 func (c *Catalog) NIC(name string) (NIC, bool) {
-	n, ok := c.nics[name]
-	return n, ok
+	r := c.find(KindNIC, name)
+	if r == nil {
+		return NIC{}, false
+	}
+	return r.nic, true
 }
 
 // Entry is what is said about one piece of hardware, fact by fact.
 func (c *Catalog) Entry(k Kind, name string) (Entry, bool) {
-	e, ok := c.entries[k][name]
-	return e, ok
+	r := c.find(k, name)
+	if r == nil {
+		return Entry{}, false
+	}
+	return r.entry, true
 }
 
 // OfModel lists the platforms of an operating system that the hardware may be which a device says it is: those with that
@@ -53,7 +71,7 @@ func (c *Catalog) OfModel(os, model string) []string {
 		if !ok || model == "" {
 			continue
 		}
-		if c.platforms[name].Words["hwsku"] == model {
+		if p, _ := c.Platform(name); p.Words["hwsku"] == model {
 			names = append(names, name)
 		}
 		rest, fits := strings.CutPrefix(number, short)
@@ -71,43 +89,21 @@ func (c *Catalog) OfModel(os, model string) []string {
 func (c *Catalog) Names() []string { return c.NamesOf(KindPlatform) }
 
 // NamesOf is the sorted list of the names of a kind.
-func (c *Catalog) NamesOf(k Kind) []string { return slices.Sorted(maps.Keys(c.entries[k])) }
+func (c *Catalog) NamesOf(k Kind) []string { return slices.Sorted(maps.Keys(c.rows[k])) }
 
 // With is c with entries added. Where an entry has the name of one in c, its facts win one by one and the others stay.
 // Facts must have been checked against the kind's fields; whether what results is whole is the caller's to see.
 func (c *Catalog) With(es ...Entry) *Catalog {
-	d := &Catalog{
-		entries: map[Kind]map[string]Entry{}, platforms: map[string]Platform{}, asics: map[string]ASIC{}, nics: map[string]NIC{},
-	}
+	d := &Catalog{rows: map[Kind]map[string]*row{}}
 	for _, k := range Kinds() {
-		d.entries[k] = map[string]Entry{}
-		maps.Copy(d.entries[k], c.entries[k])
+		d.rows[k] = map[string]*row{}
+		maps.Copy(d.rows[k], c.rows[k])
 	}
-	maps.Copy(d.platforms, c.platforms)
-	maps.Copy(d.asics, c.asics)
-	maps.Copy(d.nics, c.nics)
-	platforms, _ := platformTable()
-	asics, _ := asicTable()
-	nics, _ := nicTable()
 	for _, e := range es {
-		if base, ok := d.entries[e.Kind][e.Name]; ok {
-			e = e.over(base)
+		if base := d.find(e.Kind, e.Name); base != nil {
+			e = e.over(base.entry)
 		}
-		d.entries[e.Kind][e.Name] = e
-		switch e.Kind {
-		case KindPlatform:
-			p := Platform{Name: e.Name, IfaceStep: 1}
-			fill(&p, platforms, e)
-			d.platforms[e.Name] = p
-		case KindASIC:
-			a := ASIC{Name: e.Name}
-			fill(&a, asics, e)
-			d.asics[e.Name] = a
-		case KindNIC:
-			n := NIC{Name: e.Name}
-			fill(&n, nics, e)
-			d.nics[e.Name] = n
-		}
+		d.rows[e.Kind][e.Name] = &row{kind: e.Kind, name: e.Name, entry: e}
 	}
 	return d
 }

@@ -17,13 +17,15 @@ import (
 //go:embed data
 var data embed.FS
 
-// embedded reads the embedded data once; each load of a model asks for it.
+// embedded finds the rows of the embedded data once; each load of a model asks for it. A row is read when somebody asks
+// for it: a call needs few of them.
 var embedded = sync.OnceValues(func() (*Catalog, error) {
-	var all []Entry
+	c := &Catalog{rows: map[Kind]map[string]*row{}}
 	for _, dir := range []struct {
 		kind Kind
 		path string
 	}{{KindASIC, "data/asics"}, {KindPlatform, "data/platforms"}, {KindNIC, "data/nics"}} {
+		c.rows[dir.kind] = map[string]*row{}
 		files, err := data.ReadDir(dir.path)
 		if err != nil {
 			return nil, fmt.Errorf("profiles: %w", err)
@@ -34,48 +36,116 @@ var embedded = sync.OnceValues(func() (*Catalog, error) {
 			if err != nil {
 				return nil, fmt.Errorf("profiles: %w", err)
 			}
-			es, err := readEntries(dir.kind, "profiles/"+name, b)
+			rs, err := split(dir.kind, "profiles/"+name, string(b))
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, es...)
+			for _, r := range rs {
+				if c.rows[dir.kind][r.name] != nil {
+					return nil, fmt.Errorf("%s:%d: %s is there twice", r.file, r.line, r.name)
+				}
+				c.rows[dir.kind][r.name] = r
+			}
 		}
 	}
-	return new(Catalog).With(all...), nil
+	return c, nil
 })
 
 // Default is the catalog that comes with fabricctl. An error means that the embedded data is broken.
 func Default() (*Catalog, error) { return embedded() }
 
-// readEntries reads a list of rows of one kind. It is as strict as the reader of user documents: unknown and doubled
-// keys, wrong units and facts without source or confidence are errors, all of them reported.
-func readEntries(kind Kind, file string, b []byte) ([]Entry, error) {
+// row is one entry of a catalog, read when it is first asked for.
+type row struct {
+	kind Kind
+	name string
+	file string // of the embedded data
+	line int    // of it, from 1
+	text string // the row itself; "" = entry was given
+
+	once     sync.Once
+	entry    Entry
+	err      error
+	platform Platform
+	asic     ASIC
+	nic      NIC
+}
+
+// read is the row with its entry and typed values.
+func (r *row) read() *row {
+	r.once.Do(func() {
+		if r.text != "" {
+			r.entry, r.err = r.parse()
+		}
+		switch r.kind {
+		case KindPlatform:
+			specs, _ := platformTable()
+			r.platform = Platform{Name: r.name, IfaceStep: 1}
+			fill(&r.platform, specs, r.entry)
+		case KindASIC:
+			specs, _ := asicTable()
+			r.asic = ASIC{Name: r.name}
+			fill(&r.asic, specs, r.entry)
+		case KindNIC:
+			specs, _ := nicTable()
+			r.nic = NIC{Name: r.name}
+			fill(&r.nic, specs, r.entry)
+		}
+	})
+	return r
+}
+
+// split cuts a file into its rows, which begin with "- name: NAME" at the start of a line, or with "- {name: NAME,".
+func split(kind Kind, file, text string) ([]*row, error) {
+	var rs []*row
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		switch {
+		case strings.HasPrefix(l, "- "):
+			_, name, ok := strings.Cut(strings.TrimPrefix(l[2:], "{"), "name: ")
+			if name = strings.TrimSpace(name); !ok {
+				name = ""
+			}
+			name, _, _ = strings.Cut(name, ",")
+			rs = append(rs, &row{kind: kind, name: name, file: file, line: line, text: l})
+		case len(rs) > 0:
+			rs[len(rs)-1].text += l
+		case strings.TrimSpace(l) != "" && l[0] != '#':
+			return nil, fmt.Errorf("%s:%d: want one list of rows", file, line)
+		}
+	}
+	return rs, nil
+}
+
+// parse reads the text. It is as strict as the reader of user documents: unknown and doubled keys, wrong units and facts
+// without source or confidence are errors, all of them reported.
+func (r *row) parse() (Entry, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := yaml.Unmarshal([]byte(r.text), &doc); err != nil {
+		return Entry{}, fmt.Errorf("%s:%d: %w", r.file, r.line, err)
 	}
-	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("%s: want one list of rows", file)
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode || len(doc.Content[0].Content) != 1 {
+		return Entry{}, fmt.Errorf("%s:%d: want one row", r.file, r.line)
 	}
-	var es []Entry
-	var errs []error
-	for _, row := range doc.Content[0].Content {
-		r := rowReader{kind: kind, file: file}
-		e := r.entry(row)
-		es, errs = append(es, e), append(errs, r.errs...)
-	}
-	return es, errors.Join(errs...)
+	x := rowReader{kind: r.kind, file: r.file, above: r.line - 1}
+	e := x.entry(doc.Content[0].Content[0])
+	return e, errors.Join(x.errs...)
 }
 
 // rowReader reads one row.
 type rowReader struct {
-	kind Kind
-	file string
-	errs []error
+	kind  Kind
+	file  string
+	above int // lines of the file before the row
+	errs  []error
 }
 
 func (r *rowReader) fail(n *yaml.Node, format string, a ...any) {
-	r.errs = append(r.errs, fmt.Errorf("%s:%d: %s", r.file, n.Line, fmt.Sprintf(format, a...)))
+	r.errs = append(r.errs, fmt.Errorf("%s:%d: %s", r.file, r.above+n.Line, fmt.Sprintf(format, a...)))
+}
+
+func (r *rowReader) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: r.file, Line: r.above + n.Line, Col: n.Column}
 }
 
 // pairs are the keys and values of a mapping, aliases followed, without doubled keys.
@@ -113,7 +183,7 @@ func lines(n *yaml.Node) []*yaml.Node {
 }
 
 func (r *rowReader) entry(n *yaml.Node) Entry {
-	e := Entry{Kind: r.kind, Pos: diag.Pos{File: r.file, Line: n.Line, Col: n.Column}}
+	e := Entry{Kind: r.kind, Pos: r.pos(n)}
 	fields := fieldsOf(r.kind)
 	given := map[string]Fact{}
 	for _, p := range r.pairs(n) {
@@ -146,7 +216,7 @@ func (r *rowReader) entry(n *yaml.Node) Entry {
 
 // fact reads a value, or a mapping of a value with its own source and confidence.
 func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
-	out := Fact{Key: f.Key, BuiltIn: true, Pos: diag.Pos{File: r.file, Line: k.Line, Col: k.Column}}
+	out := Fact{Key: f.Key, BuiltIn: true, Pos: r.pos(k)}
 	if n.Kind == yaml.MappingNode && !f.About {
 		var value *yaml.Node
 		for _, p := range r.pairs(n) {

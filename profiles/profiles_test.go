@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -202,6 +203,9 @@ func TestEveryFact(t *testing.T) {
 			t.Errorf("only %d of kind %s", len(c.NamesOf(k)), k)
 		}
 		for _, n := range c.NamesOf(k) {
+			if r := c.find(k, n); r.err != nil || r.entry.Name != n {
+				t.Errorf("%s %s: the row reads as %q: %v", k, n, r.entry.Name, r.err)
+			}
 			e, _ := c.Entry(k, n)
 			for _, f := range e.Facts {
 				about := f.Key == "source" || f.Key == "confidence"
@@ -261,7 +265,11 @@ func TestStrict(t *testing.T) {
 		{"{name: a, rocev2: true, source: {value: s}, confidence: high}", "f:1: source wants a single value"},
 		{"a", "f:1: want a mapping"},
 	} {
-		_, err := readEntries(KindNIC, "f", []byte("- "+x.row))
+		rs, err := split(KindNIC, "f", "- "+x.row)
+		for _, r := range rs {
+			_, e := r.parse()
+			err = errors.Join(err, e)
+		}
 		got := ""
 		if err != nil {
 			got = err.Error()
