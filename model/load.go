@@ -33,7 +33,11 @@ func loadLayers(fsys fs.FS, build func(roots, bool) (*Fabric, diag.List), layers
 		of := map[string][]*node{} // the layer's documents, by kind
 		files, err := layerFiles(fsys, layer)
 		if err != nil {
-			found.Errorf("load", diag.Pos{File: layer}, "", "%s", reason(err))
+			hint := ""
+			if strings.Contains(layer, ",") && errors.Is(err, fs.ErrNotExist) {
+				hint = "files are not listed with commas: give each a -f of its own"
+			}
+			found.Errorf("load", diag.Pos{File: layer}, hint, "%s", reason(err))
 			continue
 		}
 		for _, file := range files {

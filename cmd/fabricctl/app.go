@@ -126,6 +126,9 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		Args:                       wantVerb,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := notEmpty(c); err != nil {
+				return err
+			}
 			return a.setup(c.Name())
 		},
 	}
@@ -134,6 +137,10 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		var bad *pflag.InvalidValueError
 		if errors.As(err, &bad) && bad.GetFlag().Value.Type() == "duration" {
 			return fail(exitUsage, "write a number with its unit, for example 90s, 30m or 48h", "--%s %s is not a duration", bad.GetFlag().Name, bad.GetValue())
+		}
+		var lacks *pflag.ValueRequiredError
+		if errors.As(err, &lacks) {
+			return fail(exitUsage, "", "--%s needs a value: %s", lacks.GetFlag().Name, lacks.GetFlag().Usage)
 		}
 		var none *pflag.NotExistError
 		if errors.As(err, &none) && len(none.GetSpecifiedName()) > 1 {

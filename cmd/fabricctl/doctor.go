@@ -231,7 +231,7 @@ func (ts targets) channel(t target, e *model.Endpoint, s *check.Subject) {
 	if t.OS == "sonic" {
 		s.Port, s.Via, user = e.GNMI.Port.V, e.GNMI.Via.V, e.GNMI.Username.V
 		if !e.GNMI.Plaintext.V {
-			s.Trust = check.Trust{What: "certificate", Insecure: e.GNMI.Insecure.V, Hint: "give the authority that signed it: gnmi.tls.ca in the inventory, or --ca file:ca.pem"}
+			s.Trust = check.Trust{What: "certificate", Insecure: e.GNMI.Insecure.V, Hint: "give the authority that signed it: gnmi.tls.ca in the inventory, or --ca file:ca.pem; or correct the port, if something else answers there"}
 		}
 	} else {
 		s.Port, s.Via = e.SSH.Port.V, e.SSH.Via.V

@@ -39,6 +39,9 @@ with the user and password in DIR. Counters are absent: nothing is simulated yet
 			if out == "" {
 				return fail(exitUsage, "for example: --out lab", "lab up needs a directory for the inventory")
 			}
+			if err := outDir("--out", out); err != nil {
+				return err
+			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
 			return a.runLabUp(ctx, out, state, json)

@@ -201,6 +201,9 @@ pull request, from within a GitHub workflow.`,
 				return err
 			}
 			layers := append(slices.Clone(a.fabric), args...)
+			if slices.Contains(layers, "") {
+				return fail(exitUsage, "is a variable of the shell not set?", "a PATH is given, and empty")
+			}
 			m, err := a.load(layers)
 			if err != nil {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,8 +11,24 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
+// notEmpty refuses an empty word where names are wanted: a script that says --device "$LEAF" and has no LEAF does not mean
+// all devices.
+func notEmpty(c *cobra.Command) error {
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		list, ok := f.Value.(pflag.SliceValue)
+		if ok && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")) {
+			err = fail(exitUsage, "is a variable of the shell not set?", "--%s is given, and empty", f.Name)
+		}
+	})
+	return err
+}
+
 // nearFlag is the hint for a flag that a command does not have: the nearest one of its own or of all commands.
 func nearFlag(c *cobra.Command, name string) string {
+	if slices.Contains(findingFormats(), name) || name == "markdown" || name == "dot" {
+		return "write -o " + name
+	}
 	var flags []string
 	for _, set := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
 		set.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })

@@ -177,7 +177,7 @@ func sessionNext(s *Subject, err error) string {
 	case s.OS == "sonic":
 		return "is this SONiC's own gNMI server? Another service on the port answers otherwise"
 	}
-	return "log in by hand with ssh, and see whether a prompt comes, what the enable command asks, and whether a banner asks something"
+	return "is this the SSH port? log in by hand with ssh, and see whether a prompt comes, what the enable command asks, and whether a banner asks something"
 }
 
 // skip says what could not be tried.
