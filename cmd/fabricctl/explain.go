@@ -109,7 +109,8 @@ where pauses begin when 1, 4 and 16 priority groups are congested, and how far b
 promised of its buffer. The other end of the link stands beside it, with what differs marked; the linter says what must not.
 
 For a device it says first how it is reached: address, jump hosts, where the credentials are. Ports that are alike are
-shown once; -o json has each. No device is contacted.`,
+shown once; -o json has each. A model with errors is explained too, as far as it is understood, with exit 1. No device is
+contacted.`,
 		Example: "  fabricctl explain -f fabric.yaml leaf1:downlink-1:3\n  fabricctl explain -f fabric.yaml host1:nic-1\n  fabricctl explain -f fabric.yaml -o json leaf1:Ethernet8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -122,9 +123,13 @@ shown once; -o json has each. No device is contacted.`,
 			if err != nil {
 				return err
 			}
-			m, err := a.mustLoad()
+			m, err := a.load(a.fabric)
 			if err != nil {
 				return err
+			}
+			a.printLoaded(m)
+			if m.net == nil {
+				return m.refused()
 			}
 			dev, ports, priority, err := resolveRef(m.net, args[0])
 			if err != nil {
@@ -135,10 +140,14 @@ shown once; -o json has each. No device is contacted.`,
 				r.Reach = reachOf(m.fabric.Endpoints[dev.Name], dev)
 			}
 			if json {
-				return a.printJSON(r)
+				err = a.printJSON(r)
+			} else {
+				printExplain(a.sys.out, r)
 			}
-			printExplain(a.sys.out, r)
-			return nil
+			if m.findings.HasErrors() {
+				err = cmp.Or(err, fail(exitError, "", "the model has %s, and is explained as it stands", diag.Count(m.findings.Count(diag.Error), "error")))
+			}
+			return err
 		},
 	}
 }

@@ -98,16 +98,24 @@ func TestExplainRef(t *testing.T) {
 	}
 }
 
-// TestExplainTaken: on a switch auto takes a headroom, on a host its driver does.
+// TestExplainTaken: on a switch whose buffers are spoken about auto takes a headroom, on a host its driver does.
 func TestExplainTaken(t *testing.T) {
 	auto, nic := intent.Choice{Auto: true}, intent.Choice{Headroom: derive.Headroom{Model: derive.ModelMLX5NIC}}
 	for _, c := range []struct {
 		host   bool
+		known  intent.Areas
 		choice intent.Choice
 		want   string
-	}{{false, auto, "auto"}, {true, auto, ""}, {true, nic, "driver"}, {false, nic, ""}} {
-		if got := takenBy(&intent.Device{Host: c.host}, c.choice); got != c.want {
-			t.Errorf("host %v, %s: %q, want %q", c.host, c.choice.Model, got, c.want)
+	}{
+		{false, intent.AreaSet(intent.AreaBuffer), auto, "auto"},
+		{false, intent.SwitchAreas, auto, ""},
+		{true, intent.HostAreas, auto, ""},
+		{true, intent.HostAreas, nic, "driver"},
+		{false, intent.AreaSet(intent.AreaBuffer), nic, ""},
+	} {
+		d := &intent.Device{Host: c.host, Policies: []intent.Policy{{Known: c.known}}}
+		if got := takenBy(d, &intent.Port{}, c.choice); got != c.want {
+			t.Errorf("host %v, knows %v, %s: %q, want %q", c.host, c.known.Names(), c.choice.Model, got, c.want)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (x *explainer) headroomsOf(d *intent.Device, p *intent.Port) []explainHeadr
 	for _, c := range intent.Headrooms(in) {
 		h := explainHeadroom{
 			Model: string(c.Model), Bytes: c.Bytes, Xoff: c.Xoff, Xon: c.Xon, XonFormula: c.XonFormula, Size: c.Size, SizeFormula: c.SizeFormula,
-			Taken: takenBy(d, c), Note: c.Note, Source: c.Source, Terms: []explainTerm{},
+			Taken: takenBy(d, p, c), Note: c.Note, Source: c.Source, Terms: []explainTerm{},
 		}
 		for _, t := range c.Terms {
 			h.Terms = append(h.Terms, explainTerm{t.Name, t.Formula, t.Bytes.String()})
@@ -86,11 +86,11 @@ func (x *explainer) headroomsOf(d *intent.Device, p *intent.Port) []explainHeadr
 }
 
 // takenBy says who takes a headroom; "" where nobody does.
-func takenBy(d *intent.Device, c intent.Choice) string {
+func takenBy(d *intent.Device, p *intent.Port, c intent.Choice) string {
 	switch {
 	case d.Host && c.Model == derive.ModelMLX5NIC:
 		return "driver"
-	case c.Auto && !d.Host:
+	case c.Auto && !d.Host && d.PolicyOf(p).Known.Has(intent.AreaBuffer):
 		return "auto"
 	}
 	return ""

@@ -208,6 +208,9 @@ func printHeadroom(w io.Writer, p explainPort, host, whole bool) {
 		}
 	default:
 		fmt.Fprintf(w, "\n  headroom of a lossless priority at %s, by each model\n", at)
+		if !slices.ContainsFunc(p.Headroom, func(h explainHeadroom) bool { return h.Taken != "" }) {
+			flow(w, 4, 4, "what the device keeps is not known: fabricctl says nothing about buffers here")
+		}
 	}
 	for _, h := range p.Headroom {
 		line := "    " + pad(h.Model, 14) + right(h.Bytes.String(), 10)
@@ -314,7 +317,7 @@ func (b *explainBudget) print(w io.Writer, device string) {
 	fmt.Fprintf(w, "\nbuffer of %s, with %s on ports in use\n", device, diag.Count(b.Groups, "lossless group"))
 	size := func(name string, v units.Bytes, more string) {
 		if v > 0 {
-			flow(w, 2, 36, pad(name, 20)+right(v.String(), 12)+"  "+more)
+			flow(w, 2, 32, pad(name, 20)+right(about(v), 8)+"  "+more)
 		}
 	}
 	size("packet buffer", b.Buffer, "of the chip")
