@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -28,6 +29,9 @@ func (v *validator) hardware() {
 		platform, _ := v.f.Catalog.Platform(d.Platform.V)
 		for j := range d.Ports {
 			p := &d.Ports[j]
+			if hint := strange(d, p.Iface.V); p.Iface.Set && !p.Iface.Pos().IsZero() && hint != "" && once(p.Iface.From, "iface") {
+				v.found.Errorf("value", p.Iface.Pos(), hint, "%s of %s is bound to %q, which is no interface name of %s", p.Name, d.Name, p.Iface.V, d.Platform.V)
+			}
 			if !d.Host {
 				if most := platform.Speed / units.BitRate(max(p.Breakout, 1)); most > 0 && p.Speed.V > most && !(p.Breakout > 1 && unable(platform, p.Breakout)) && once(p.Speed.From, platform.Name) {
 					v.tooFast(d, p, platform.Name, profiles.KindPlatform, "speed", most, d.Platform.From)
@@ -63,6 +67,23 @@ func (v *validator) hardware() {
 			}
 		}
 	}
+}
+
+// strange says how interfaces are named on a device's system where iface is not named so; "" where it is, and where
+// nobody knows.
+func strange(d *Device, iface string) string {
+	os, _, _ := strings.Cut(d.Platform.V, "/")
+	number, front := strings.CutPrefix(iface, "Ethernet")
+	switch {
+	case misfit(d): // which is said
+	case os == "sonic" && !(front && isDigits(number)):
+		return "SONiC names front ports Ethernet and a number: show interfaces status lists them"
+	case os == "eos" && !(front && isDigits(strings.ReplaceAll(number, "/", ""))):
+		return "EOS names front ports Ethernet1/1, or Ethernet1: show interfaces status lists them"
+	case os == "linux" && len(iface) > 15:
+		return "Linux names have at most 15 characters: ip link lists them"
+	}
+	return ""
 }
 
 // tooFast reports a link that is faster than one of its ends. fact is what says how fast that end is.

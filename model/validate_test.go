@@ -166,8 +166,8 @@ func TestFindings(t *testing.T) {
 		{"system that is not there", with(t, "spines: {count: 1, platform: sonic/sn5600}", "spines: {count: 1, platform: nxos/93600}")},
 		{"host by its Linux", with(t, "per_leaf: 2,", "per_leaf: 2, platform: ubuntu,")},
 		{"override of an interface", base + "overrides: {leaf: {devices: {leaf1: {ports: {Ethernet0: {state: planned}}}}}}\n"},
-		{"override of an interface of the inventory", base + "overrides: {leaf: {devices: {leaf1: {ports: {\"Ethernet9/1\": {state: planned}, \"Ethernet9/2\": {}}}}}}\n" +
-			inventory("  leaf1: {ports: {downlink-1: \"Ethernet9/1\"}}\n")},
+		{"override of an interface of the inventory", base + "overrides: {leaf: {devices: {leaf1: {ports: {\"Ethernet400\": {state: planned}, \"Ethernet9/2\": {}}}}}}\n" +
+			inventory("  leaf1: {ports: {downlink-1: \"Ethernet400\"}}\n")},
 		{"interface and port in each other's place", base + inventory("  leaf1: {ports: {Ethernet8: downlink-1, \"Ethernet9/1\": downlink-2}}\n")},
 		{"a number in words", with(t, "count: 1, platform", "count: one, platform")},
 		{"hosts by count", with(t, "per_leaf: 2,", "count: 4,")},
@@ -199,6 +199,7 @@ func TestFindings(t *testing.T) {
 		{"a comment without a space", with(t, "lossless: true", "lossless: true#x")},
 		{"NIC at the device's own name of a port", base + inventory("  host1: {nics: [{netdev: eth0, port: \"leaf1:Ethernet0\"}]}\n")},
 		{"profile without a source", base + "---\napiVersion: fabricctl/v1\nkind: Profile\nmetadata: {name: sonic/x}\nplatform: {ports: 4}\n"},
+		{"interfaces of another system", base + inventory("  leaf1: {ports: {downlink-1: \"Ethernet1/1\"}}\n  host1: {nics: [{netdev: averyverylonginterface}]}\n")},
 		{"listed device that is generated too", strings.Replace(base, "  links:", "  devices: [{name: leaf1, role: leaf, platform: sonic/sn5600}]\n  links:", 1)},
 	} {
 		_, l := Load(files("m.yaml", x.model), "m.yaml")

@@ -8,6 +8,7 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // sonicRender writes what d asks for on every port that is active and bound to an interface. Ports of one override site
@@ -170,8 +171,12 @@ func (b *sonicBuilder) bindNumber(p *intent.Port, table, field string, v, lo, hi
 
 func (b *sonicBuilder) takes(p *intent.Port, table string, v, lo, hi int64, origin intent.Field) bool {
 	if v < lo || v > hi {
-		b.cannot(p, origin, fmt.Sprintf("choose %d to %d", lo, hi),
-			"%s is %d; SONiC takes %d to %d in %s", origin, v, lo, hi, table)
+		show := func(v int64) string { return strconv.FormatInt(v, 10) }
+		if table == "PFC_WD" { // in milliseconds
+			show = func(v int64) string { return (units.Duration(v) * units.Millisecond).String() }
+		}
+		b.cannot(p, origin, fmt.Sprintf("choose %s to %s", show(lo), show(hi)),
+			"%s is %s; SONiC takes %s to %s in %s", origin, show(v), show(lo), show(hi), table)
 		return false
 	}
 	return true

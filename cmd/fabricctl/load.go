@@ -108,11 +108,11 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 			if f.Rule == render.NeedsAdoption || !owns {
 				f.Severity = min(f.Severity, diag.Warning) // the plan decides it, or there is none
 			}
-			k := same{f.Rule, strings.TrimPrefix(f.Msg, strings.Replace(f.At, ":", " ", 1)+": "), f.Pos}
+			k := same{f.Rule, unplaced(f), f.Pos}
 			at, again := first[k]
 			switch {
 			case wrong[f.Pos]:
-			case again && !f.Pos.IsZero():
+			case again && (!f.Pos.IsZero() || k.msg != f.Msg):
 				l[at].Msg = k.msg
 				more[at]++
 			default:
@@ -126,6 +126,11 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 		l[at].Msg += fmt.Sprintf(" (on %s and %d more)", device, n)
 	}
 	return l
+}
+
+// unplaced is what a finding says, without the device and port that it may begin with.
+func unplaced(f diag.Finding) string {
+	return strings.TrimPrefix(f.Msg, strings.Replace(f.At, ":", " ", 1)+": ")
 }
 
 // inexpressible are the findings of rendering each device, on all processors.

@@ -51,6 +51,9 @@ func runMTURoCE(p *Pass) {
 			}
 			continue
 		}
+		if c.active && c.linked && c.mtu != common {
+			continue // mtu-path says so, and sets it to what the others have
+		}
 		need, fits := c.roce+roceOverhead, payload(c.mtu)
 		hint := fmt.Sprintf("raise mtu.host to at least %v", need)
 		related := []diag.Related{setHere("roce mtu", w.first.Origin("roce"))}
