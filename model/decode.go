@@ -88,6 +88,7 @@ func decodeClass(n *node) Class {
 			Share: value(n.get("pfc", "xoff", "share"), units.ParsePercent), Of: text(n.get("pfc", "xoff", "of")),
 		},
 		Headroom: value(n.get("pfc", "headroom"), parseAutoBytes), Xon: value(n.get("pfc", "xon"), parseAutoBytes),
+		XonOffset: size("pfc", "xon_offset"), Reserved: size("pfc", "reserved"),
 		FanIn: integer(n.get("fan_in")), Flows: integer(n.get("flows")), DropNoARP: boolean(n.get("drop_incomplete_arp")),
 	}
 	if p := integer(n.get("priority")); p.Set {

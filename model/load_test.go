@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -236,15 +235,6 @@ func TestRenamed(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	load(t, files("a.yaml", base, "b.yaml", header+"metadata: {name: t}\n", "c.yaml", header), "a.yaml", "b.yaml", "c.yaml")
-}
-
-// TestOwnedBuffers: owning what nothing is rendered for is said.
-func TestOwnedBuffers(t *testing.T) {
-	_, l := Load(files("m.yaml", with(t, "switches: own", "switches: {buffer: own}")), "m.yaml")
-	const want = "manage.switches.buffer is read and checked, but nothing is rendered from it yet"
-	if !slices.ContainsFunc(l, func(f diag.Finding) bool { return f.Rule == "not-rendered-yet" && f.Msg == want }) {
-		t.Errorf("%v has no %q", l, want)
-	}
 }
 
 // TestLayerErrors: what cannot be read is said by name, and the other layers are still read.

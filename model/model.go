@@ -8,6 +8,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,9 +85,11 @@ type Class struct {
 	Weight    Value[int]           // in place of a share: relative to the other classes' weights, which need not add up to 100
 	Strict    Value[bool]          // scheduling: strict
 	NoSched   Value[bool]          // scheduling: none, the queue has no scheduler of its own and the device's default holds
-	Xoff      Xoff                 // not rendered yet
-	Headroom  Value[AutoBytes]     // not rendered yet
-	Xon       Value[AutoBytes]     // not rendered yet
+	Xoff      Xoff                 // where pause starts; unset: a starting value
+	Headroom  Value[AutoBytes]     // kept for what arrives after the pause; unset: auto
+	Xon       Value[AutoBytes]     // where sending goes on; unset: auto
+	XonOffset Value[units.Bytes]   // or so far below xoff; unset: with Xon
+	Reserved  Value[units.Bytes]   // what a port's group has to itself; unset: with Headroom
 	FanIn     Value[int]           // not rendered yet
 	Flows     Value[int]           // not rendered yet
 	DropNoARP Value[bool]          // drop_incomplete_arp; not rendered yet
@@ -105,6 +108,9 @@ type Xoff struct {
 	Share Value[units.Percent]
 	Of    Value[string]
 }
+
+// Pos is where x is given; zero where it is not.
+func (x Xoff) Pos() diag.Pos { return cmp.Or(x.Bytes.Pos(), x.Alpha.Pos(), x.Share.Pos(), x.Of.Pos()) }
 
 // AutoBytes is a size, or "auto".
 type AutoBytes struct {

@@ -8,6 +8,7 @@ func Rules() []Rule {
 	return []Rule{
 		{"acknowledge", "an acknowledgement matched no warning: nothing is found, only an info, or an error"},
 		{"bandwidth", "the shares of the classes do not fit together"},
+		{"buffer-by-hand", "a class asks for a buffer that is not written on a platform"},
 		{"cabling", "inventory and topology join a NIC to different ports"},
 		{"capacity", "a switch has more links than front ports"},
 		{"cnp-class", "there must be exactly one class with role: cnp"},
@@ -35,6 +36,7 @@ func Rules() []Rule {
 		{"redundancy", "the switches of a bond are in different redundancy groups"},
 		{"rest-class", "there must be exactly one class with dscp: rest"},
 		{"serial", "a serial number is given that cannot be read from the device, so nothing is compared with it"},
+		{"starting-values", "a lossless class has no thresholds, and starts with values that nobody chose"},
 		{"topology", "counts, links or NICs do not fit together"},
 		{"unbound-port", "a port has no interface name, so nothing is rendered for it"},
 		{"units", "a quantity is not written as one"},
@@ -42,6 +44,7 @@ func Rules() []Rule {
 		{"unknown-name", "a device, port, class or role does not exist"},
 		{"value", "a value is not one that is possible there"},
 		{"wrong-shape", "a mapping, list or single value stands where another is needed"},
+		{"xoff-share", "a pause threshold is a share of something that the platform does not have"},
 		{"yaml", "the text is not the YAML that fabricctl reads"},
 	}
 }

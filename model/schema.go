@@ -114,7 +114,7 @@ func topologySchema() field {
 		return group(
 			key, doc, append(
 				more, leaf("speed", rateScalar(), "speed of each link, in bits per second").called("rate", "bandwidth", "bps"),
-				leaf("cable", lengthScalar(), "length of the cable, in metres; a longer one keeps more bytes in flight when pause is sent").inert().called("length", "distance"),
+				leaf("cable", lengthScalar(), "length of the cable, in metres; a longer one keeps more bytes in flight when pause is sent").called("length", "distance"),
 			)...,
 		).like("{speed: 400Gbps, cable: 5m}")
 	}
@@ -229,18 +229,25 @@ func classSchema(whole bool) *field {
 	).like("{kmin: 800KB, kmax: 3200KB, pmax: 20%}")
 	bandwidth := leaf("bandwidth", wholeShareScalar(), "share of a port's bandwidth among the weighted classes when all want to send; together 100%")
 	weight := leaf("weight", intScalar("weight", 1, 100), "in place of bandwidth: weight relative to the other classes', as switches count; the weights need not add up to 100")
+	xoff := group(
+		"xoff", "buffer at which pause is sent: a size in bytes, a dynamic threshold (alpha), or a share of something named",
+		leaf("alpha", ratioScalar(), "dynamic threshold: this fraction of the buffer that is still free"),
+		leaf("share", shareScalar(), "this share of what of names, in percent"),
+		leaf("of", baseScalar(), "what the share is of: the shared pool, or the static buffer of a port"),
+	)
+	xoff.scalar, xoff.example = pauseScalar(), "{alpha: 1/2}"
+	pfc := group(
+		"pfc", "when a lossless class pauses, and the buffer it keeps for that", xoff,
+		leaf("headroom", autoBytesScalar(), "buffer in bytes for what still arrives after pause was sent; auto: from speed, cable and MTU"),
+		leaf("xon", autoBytesScalar(), "buffer in bytes below which sending may go on; auto: from the platform's table, or from xoff"),
+		leaf("xon_offset", bytesScalar(), "or sending goes on when so many bytes less than xoff are held; default: with xon"),
+		leaf("reserved", bytesScalar(), "buffer in bytes that the class has on each port to itself, as the switch counts it; default: with headroom"),
+	).like("{xoff: {alpha: 1/2}, headroom: auto, xon: auto}")
 	if !whole {
-		return &field{key: "class", kids: []field{name, ecn, bandwidth, weight}}
+		return &field{key: "class", kids: []field{name, ecn, pfc, bandwidth, weight}}
 	}
 	ecn.doc += "; off: PFC alone, on purpose"
 	ecn.scalar = enumScalar("off")
-	xoff := group(
-		"xoff", "buffer at which pause is sent: a size in bytes, a dynamic threshold (alpha), or a share of something named",
-		leaf("alpha", ratioScalar(), "dynamic threshold: this fraction of the buffer that is still free").inert(),
-		leaf("share", shareScalar(), "this share of what of names, in percent").inert(),
-		leaf("of", baseScalar(), "what the share is of: the shared pool, or the static buffer of a port").inert(),
-	)
-	xoff.scalar, xoff.later, xoff.example = pauseScalar(), true, "{alpha: 1/2}"
 	return &field{key: "class", kids: []field{
 		name,
 		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets (CNP), by which receivers slow senders down; exactly one class has it"),
@@ -248,11 +255,7 @@ func classSchema(whole bool) *field {
 		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must().like("3"),
 		leaf("lossless", boolScalar(), "true: PFC pauses its priority instead of dropping; default false").called("no_drop", "pause"),
 		ecn,
-		group(
-			"pfc", "when a lossless class pauses, and the buffer it keeps for that", xoff,
-			leaf("headroom", autoBytesScalar(), "buffer in bytes for what still arrives after pause was sent; auto: from speed, cable and MTU").inert(),
-			leaf("xon", autoBytesScalar(), "buffer in bytes below which sending may go on; auto: from xoff").inert(),
-		).like("{xoff: {alpha: 1/2}, headroom: auto, xon: auto}"),
+		pfc,
 		bandwidth,
 		weight,
 		leaf("scheduling", enumScalar("strict", "weighted", "none"), "strict: before all weighted classes; weighted: by bandwidth (the default); none: the queue has no scheduler of its own, and what the device does by itself holds"),
@@ -300,9 +303,7 @@ func areaMeaning(area string) string {
 func manageSchema(key, doc string, areas []string) field {
 	f := field{key: key, doc: doc + ": own, observe or ignore, for all areas or by area", scalar: modeScalar()}
 	for _, a := range areas {
-		kid := leaf(a, modeScalar(), areaMeaning(a))
-		kid.later = a == "buffer"
-		f.kids = append(f.kids, kid)
+		f.kids = append(f.kids, leaf(a, modeScalar(), areaMeaning(a)))
 	}
 	return f
 }

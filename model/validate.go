@@ -276,18 +276,27 @@ func (v *validator) classes() {
 		if n := v.classNode(c.Name).get("dscp"); n != nil && n.shape == listNode && len(n.items) == 0 {
 			v.found.Errorf("value", n.pos(), "list code points, or write dscp: rest", "class %s has no code point", c.Name)
 		}
-		forms := 0
-		for _, set := range []bool{c.Xoff.Bytes.Set, c.Xoff.Alpha.Set, c.Xoff.Share.Set} {
-			if set {
-				forms++
-			}
-		}
-		if xoff := v.classNode(c.Name).get("pfc", "xoff"); xoff != nil && !hasBad(xoff) && (forms != 1 || c.Xoff.Share.Set != c.Xoff.Of.Set) {
-			v.found.Errorf("value", xoff.pos(), "write a size, {alpha: 1/2}, or {share: 50%, of: pool}", "class %s: xoff takes one form", c.Name)
+		if xoff := v.classNode(c.Name).get("pfc", "xoff"); xoff != nil && !hasBad(xoff) {
+			v.xoff(c, xoff.pos(), "class "+c.Name)
 		}
 		if pfc := v.classNode(c.Name).get("pfc"); pfc != nil && !c.Lossless.V && !hasBad(v.classNode(c.Name)) {
 			v.found.Errorf("value", pfc.pos(), "add lossless: true, or remove pfc", "class %s has pfc but is not lossless", c.Name)
 		}
+	}
+}
+
+// xoff checks that a pause threshold, which stands at pos, has one form. A share of all of the pool is no threshold.
+func (v *validator) xoff(c *Class, pos diag.Pos, what string) {
+	forms := 0
+	for _, set := range []bool{c.Xoff.Bytes.Set, c.Xoff.Alpha.Set, c.Xoff.Share.Set} {
+		if set {
+			forms++
+		}
+	}
+	if forms != 1 || c.Xoff.Share.Set != c.Xoff.Of.Set {
+		v.found.Errorf("value", pos, "write a size, {alpha: 1/2}, or {share: 50%, of: pool}", "%s: xoff takes one form", what)
+	} else if c.Xoff.Share.Set && c.Xoff.Share.V >= 100*units.OnePercent {
+		v.found.Errorf("value", c.Xoff.Share.Pos(), "choose less, such as 50%", "%s: with %s of the %s, pause would start when nothing is left", what, c.Xoff.Share.V, c.Xoff.Of.V)
 	}
 }
 

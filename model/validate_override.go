@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,6 +69,7 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 			ecn = a.class(c.Name).ECN.Over(ecn)
 		}
 		v.ramp(c.Name, c.ECN, c.ECN.Over(ecn), fmt.Sprintf("%s.classes.%s", path, c.Name))
+		v.buffer(&c, &v.f.Classes[base], fmt.Sprintf("%s.classes.%s", path, c.Name))
 		v.share(&c, &v.f.Classes[base])
 		shares = shares || c.Bandwidth.Set
 	}
@@ -83,6 +85,20 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 			}
 		}
 		v.sum(v.f.Classes, over)
+	}
+}
+
+// buffer checks what an override says about the buffer of a class.
+func (v *validator) buffer(c, base *Class, what string) {
+	pos := cmp.Or(c.Xoff.Pos(), c.Headroom.Pos(), c.Xon.Pos(), c.XonOffset.Pos(), c.Reserved.Pos())
+	if pos.IsZero() {
+		return
+	}
+	if !base.Lossless.V && !v.doubtful() {
+		v.found.Errorf("value", pos, "add lossless: true to the class, or remove pfc", "%s has pfc but is not lossless", what)
+	}
+	if pos := c.Xoff.Pos(); !pos.IsZero() {
+		v.xoff(c, pos, what)
 	}
 }
 
@@ -109,6 +125,28 @@ func (e ECN) Over(below ECN) ECN {
 	return ECN{Kmin: winning(e.Kmin, below.Kmin), Kmax: winning(e.Kmax, below.Kmax), Pmax: winning(e.Pmax, below.Pmax)}
 }
 
+// Over is x, or below where x is not given: a threshold has one form, so that it is one value.
+func (x Xoff) Over(below Xoff) Xoff {
+	pos := below.Pos()
+	switch {
+	case x == (Xoff{}):
+		return below
+	case pos.IsZero():
+		return x
+	}
+	return Xoff{Bytes: beating(x.Bytes, pos), Alpha: beating(x.Alpha, pos), Share: beating(x.Share, pos), Of: beating(x.Of, pos)}
+}
+
+// beating is v with a place remembered that it wins over.
+func beating[T any](v Value[T], lost diag.Pos) Value[T] {
+	if v.Set {
+		from := *v.From
+		from.Lost = append(slices.Clone(from.Lost), lost)
+		v.From = &from
+	}
+	return v
+}
+
 // Over is m with the values of below where m has none, and what m wins over remembered.
 func (m MTU) Over(below MTU) MTU {
 	return MTU{Fabric: winning(m.Fabric, below.Fabric), Host: winning(m.Host, below.Host), RoCE: winning(m.RoCE, below.RoCE)}
@@ -118,6 +156,8 @@ func (m MTU) Over(below MTU) MTU {
 func (c Class) Over(below Class) Class {
 	r := below
 	r.ECN = c.ECN.Over(below.ECN)
+	r.Xoff, r.Headroom, r.Xon = c.Xoff.Over(below.Xoff), winning(c.Headroom, below.Headroom), winning(c.Xon, below.Xon)
+	r.XonOffset, r.Reserved = winning(c.XonOffset, below.XonOffset), winning(c.Reserved, below.Reserved)
 	switch {
 	case c.Weight.Set:
 		r.Bandwidth, r.Weight = Value[units.Percent]{}, winning(c.Weight, below.Weight)

@@ -63,7 +63,7 @@ func (x *eosRemains) ports(a intent.Area) []*intent.Port {
 // line is what an object is on p after the plan, as far as the model does not write it: on the interface, or in the
 // profile that the model binds.
 func (x *eosRemains) line(p *intent.Port, object string) (value, mode string) {
-	profile, _ := eosProfile(x.d, x.f, p.Site)
+	profile, _ := eosProfile(x.d, x.f, rampSite(p))
 	for _, mode := range []string{eosPort(p.Iface), profile} {
 		k := Key{eosInside("", mode), object, ""}
 		if v, ok := x.live.c.Find(k); ok && !x.o.owns(k) {

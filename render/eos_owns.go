@@ -72,7 +72,7 @@ func (o *eosOwned) port(d *intent.Device, f Facts, p *intent.Port) {
 	if own&intent.AreaSet(eosBundle...) != 0 {
 		o.profiles = true
 	}
-	if profile, adopted := eosProfile(d, f, p.Site); adopted {
+	if profile, adopted := eosProfile(d, f, rampSite(p)); adopted {
 		if old, ok := o.adopted[profile]; ok {
 			own &= old
 		}

@@ -32,7 +32,7 @@ func eosRender(d intent.Device, f Facts) (Config, diag.List) {
 	})
 	for _, p := range ports {
 		b.p, b.pol = p, d.PolicyOf(p)
-		b.profile, b.adopted = eosProfile(&d, f, p.Site)
+		b.profile, b.adopted = eosProfile(&d, f, rampSite(p))
 		b.port()
 	}
 	b.shared()
@@ -205,14 +205,14 @@ func (b *eosBuilder) shared() {
 	said := b.agree("for the whole device", []intent.Area{intent.AreaMaps, intent.AreaWatchdog}, eosCounts)
 	done := map[string]bool{}
 	for _, p := range b.d.Ports {
-		profile, adopted := eosProfile(b.d, b.f, p.Site)
+		profile, adopted := eosProfile(b.d, b.f, rampSite(&p))
 		if !adopted || done[profile] {
 			continue
 		}
 		done[profile] = true
 		areas := slices.DeleteFunc(slices.Clone(eosBundle), said.Has)
 		b.agree("for all ports that bind "+profile, areas, func(p intent.Port) bool {
-			of, _ := eosProfile(b.d, b.f, p.Site)
+			of, _ := eosProfile(b.d, b.f, rampSite(&p))
 			return of == profile && p.State == intent.Active && p.Iface != "" && p.Role != "unused"
 		})
 	}

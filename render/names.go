@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // objectName is the name of a shared object: prefix-fabric-part[-part…], of at most limit characters, each of which
@@ -17,6 +20,18 @@ func objectName(limit int, ok func(rune) bool, fabric string, parts ...string) s
 	name := fabricPrefix(limit, ok, fabric) + allowed(ok, strings.Join(parts, "-"))
 	return cut(name, limit, "-", full)
 }
+
+// rampSite is the site of the objects that hold a port's marking ramps: its override site, and the speed where a ramp
+// follows from that.
+func rampSite(p *intent.Port) string {
+	if p.Ramps == 0 {
+		return p.Site
+	}
+	return p.Site + "-" + speedWord(p.Speed)
+}
+
+// speedWord is a speed in names, "400G".
+func speedWord(s units.BitRate) string { return strings.TrimSuffix(s.String(), "bps") }
 
 // ownName reports whether name is one that objectName can give to an object of this fabric. Objects of another
 // fabric, whatever its name, are not ours.

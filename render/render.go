@@ -330,3 +330,12 @@ type Dialect struct {
 	// transports.
 	Lines func(live Config, cs []Change) []Line
 }
+
+// Joined gives an identity the behaviour that was lifted from c, and the pools that c shows.
+func (d *Dialect) Joined(identity intent.Device, c Config, lifted map[string]intent.Policy) intent.Device {
+	live := intent.Join(identity, lifted)
+	if d.Pools != nil {
+		live.Pools = d.Pools(c)
+	}
+	return live
+}

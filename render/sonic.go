@@ -189,10 +189,11 @@ func sonicTarget(table, field string) string {
 	return ""
 }
 
-// sonicRefs: bindings name their object, but for profiles that the switch makes and binds itself; a port's watchdog follows the port's QoS row and the global row
+// sonicRefs: bindings name their object, but for profiles that the switch makes and binds itself, and for pools, which
+// come with the switch and are never written; a port's watchdog follows the port's QoS row and the global row
 // (sonic-buildimage#24577).
 func sonicRefs(k Key, value string) []Key {
-	if t := sonicTarget(k.Scope, k.Field); t != "" && value != "" && (k.Scope != "BUFFER_PG" || !sonicMade(value)) {
+	if t := sonicTarget(k.Scope, k.Field); t != "" && t != "BUFFER_POOL" && value != "" && (k.Scope != "BUFFER_PG" || !sonicMade(value)) {
 		return []Key{{t, value, ""}}
 	}
 	if k.Scope == "PFC_WD" && k.Object != "GLOBAL" {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -47,26 +48,6 @@ func sonicGroupOf(p *intent.Policy, tc int) int {
 		return int(g)
 	}
 	return tc
-}
-
-// sonicExponent is n where alpha is 2^n and SONiC takes it as dynamic_th.
-func sonicExponent(alpha units.Ratio) (n int, ok bool) {
-	up, down := alpha.Num, alpha.Den
-	for ; up > 1 && up%2 == 0; up /= 2 {
-		n++
-	}
-	for ; down > 1 && down%2 == 0; down /= 2 {
-		n--
-	}
-	return n, up == 1 && down == 1 && n >= -8 && n <= 7
-}
-
-// sonicAlpha is 2^n.
-func sonicAlpha(n int) units.Ratio {
-	if n < 0 {
-		return units.Ratio{Num: 1, Den: 1 << -n}
-	}
-	return units.Ratio{Num: 1 << n, Den: 1}
 }
 
 // cable tells the switch how long the cable is: nothing (0m) where the profiles are ours.
@@ -115,9 +96,13 @@ func (b *sonicBuilder) buffer(p *intent.Port, pol *intent.Policy, class string, 
 // threshold is the pause threshold of x as SONiC has it: an exponent of two in a dynamic pool, bytes in a static one.
 func (b *sonicBuilder) threshold(p *intent.Port, class, n string, x intent.Buffer) (field, value string, ok bool) {
 	origin := intent.Field("xoff." + n)
-	switch e, isPower := sonicExponent(x.Alpha); {
+	switch e, isPower := derive.Exponent(x.Alpha); {
 	case x.Alpha == (units.Ratio{}) && !b.d.Pools.Static:
-		b.cannot(p, origin, "write it as alpha, such as {alpha: 1/2}",
+		hint := "write it as alpha, such as {alpha: 1/2}"
+		if alpha, ok := derive.AlphaNeeded(b.d.Pools.Shared, x.Static, 1); ok && b.d.Pools.Shared > 0 {
+			hint = fmt.Sprintf("write {alpha: %s}, with which one congested group reaches it in a pool of %s", alpha, b.d.Pools.Shared)
+		}
+		b.cannot(p, origin, hint,
 			"the pause threshold of class %s is %s; the buffer of %s is dynamic, and SONiC takes an alpha for it", class, x.Static, b.d.Platform)
 	case x.Alpha == (units.Ratio{}):
 		return "static_th", strconv.FormatInt(int64(x.Static), 10), true
@@ -135,21 +120,22 @@ func (b *sonicBuilder) threshold(p *intent.Port, class, n string, x intent.Buffe
 
 // sonicNextAlphas names the alphas that SONiC takes beside one that it does not.
 func sonicNextAlphas(alpha units.Ratio) string {
-	less := func(n int) bool { // 2^n < alpha
-		x := sonicAlpha(n)
-		return int64(x.Num)*int64(alpha.Den) < int64(alpha.Num)*int64(x.Den)
-	}
-	n := -8
-	for n < 7 && less(n+1) {
-		n++
+	var below, above units.Ratio
+	for e := -8; e <= 7; e++ {
+		x, _ := derive.Alpha(e)
+		if int64(x.Num)*int64(alpha.Den) < int64(alpha.Num)*int64(x.Den) {
+			below = x
+		} else if above == (units.Ratio{}) {
+			above = x
+		}
 	}
 	switch {
-	case !less(-8):
-		return "choose " + sonicAlpha(-8).String()
-	case n == 7:
-		return "choose " + sonicAlpha(7).String()
+	case below == (units.Ratio{}):
+		return "choose " + above.String()
+	case above == (units.Ratio{}):
+		return "choose " + below.String()
 	}
-	return fmt.Sprintf("choose %s or %s", sonicAlpha(n), sonicAlpha(n+1))
+	return fmt.Sprintf("choose %s or %s", below, above)
 }
 
 // profile is the name of the buffer profile of a class: where it is used, and a digest of the values that the updater
@@ -158,7 +144,7 @@ func sonicNextAlphas(alpha units.Ratio) string {
 func (b *sonicBuilder) profile(p *intent.Port, class, threshold string, x intent.Buffer) string {
 	parts := []string{p.Site, class}
 	if p.Speed > 0 {
-		parts = append(parts, strings.TrimSuffix(p.Speed.String(), "bps"))
+		parts = append(parts, speedWord(p.Speed))
 	}
 	if p.Cable > 0 {
 		parts = append(parts, p.Cable.String())
@@ -248,10 +234,13 @@ func (l *sonicLifter) profile(row, name string) intent.Buffer {
 		l.warn(object, "it has static_th and dynamic_th, of which one counts; read as dynamic_th")
 	}
 	switch n, err := strconv.Atoi(exponent); {
-	case dynamic && (err != nil || n < -8 || n > 7):
-		l.warn(object, "dynamic_th %q is not a number from -8 to 7", exponent)
 	case dynamic:
-		x.Alpha = sonicAlpha(n)
+		alpha, ok := derive.Alpha(n)
+		if err != nil || !ok {
+			l.warn(object, "dynamic_th %q is not a number from -8 to 7", exponent)
+		} else {
+			x.Alpha = alpha
+		}
 	case static:
 		x.Static = size("static_th")
 	}

@@ -310,7 +310,11 @@ func (b *sonicBuilder) ecn(p *intent.Port, row, class string, tc int, q intent.Q
 		b.cannot(p, origin("kmin"), fmt.Sprintf("lower kmin to at most %s", q.ECN.Kmax),
 			"kmin %s of class %s is above its kmax %s, which SONiC refuses", q.ECN.Kmin, class, q.ECN.Kmax)
 	}
-	name := b.object(p, "WRED_PROFILE", class)
+	parts := []string{class}
+	if p.Ramps>>tc&1 == 1 {
+		parts = append(parts, speedWord(p.Speed))
+	}
+	name := b.object(p, "WRED_PROFILE", parts...)
 	b.put(p, "WRED_PROFILE", name, "ecn", "ecn_all", origin("kmin"))
 	for _, c := range sonicColours() {
 		b.put(p, "WRED_PROFILE", name, "wred_"+c+"_enable", "true", origin("kmin"))

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/render/yang"
@@ -34,6 +35,7 @@ func drawBuffers(t *rapid.T, p *intent.Policy) {
 	if made {
 		p.Cable = units.Length(rapid.IntRange(1, 3000).Draw(t, "cable")) * units.Metre
 	}
+	alpha, _ := derive.Alpha(rapid.IntRange(-8, 7).Draw(t, "alpha"))
 	size := func(what string, least int64) units.Bytes {
 		return units.Bytes(rapid.Int64Range(least, 2_000_000).Draw(t, what))
 	}
@@ -44,7 +46,7 @@ func drawBuffers(t *rapid.T, p *intent.Policy) {
 			*b = intent.Buffer{On: true, Device: true}
 		default:
 			*b = intent.Buffer{
-				On: true, Alpha: sonicAlpha(rapid.IntRange(-8, 7).Draw(t, "alpha")), Headroom: size("headroom", 1),
+				On: true, Alpha: alpha, Headroom: size("headroom", 1),
 				Xon: size("xon", 0), XonOffset: size("xon offset", 0), Reserved: size("reserved", 0),
 			}
 		}

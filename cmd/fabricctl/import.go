@@ -390,7 +390,7 @@ func liveFindings(m infer.Model, read []seen, known diag.List) diag.List {
 	live := m.Net.With(nil)
 	for _, d := range m.Net.Devices {
 		if i := slices.IndexFunc(read, func(s seen) bool { return s.box.Device.Name == d.Name }); i >= 0 {
-			live.Devices = append(live.Devices, intent.Join(d, read[i].policies))
+			live.Devices = append(live.Devices, render.ByOS(d.OS()).Joined(d, read[i].live, read[i].policies))
 		}
 	}
 	var l diag.List

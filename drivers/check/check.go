@@ -145,7 +145,7 @@ func look(ctx context.Context, want intent.Device, o Options) (d Device, live in
 	if o.Held != nil {
 		d.Held = o.Held(&want, render.Facts{})
 	}
-	lifted, bound, err := lift(ctx, want, o, &d)
+	lifted, is, err := lift(ctx, want, o, &d)
 	if err != nil {
 		d.Error = err.Error()
 		if why := context.Cause(ctx); why != nil && !strings.Contains(d.Error, why.Error()) {
@@ -153,34 +153,41 @@ func look(ctx context.Context, want intent.Device, o Options) (d Device, live in
 		}
 		return d, live
 	}
+	bound := want.Bind(is.aliases)
 	d.compare(&bound, lifted)
-	return d, intent.Join(bound, lifted)
+	return d, render.ByOS(want.OS()).Joined(bound, is.config, lifted)
 }
 
-// lift reads what a device does. bound is want with the interface names that the device uses.
-func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted map[string]intent.Policy, bound intent.Device, err error) {
+// holding is what a device holds, and the names that it uses.
+type holding struct {
+	config  render.Config
+	aliases map[string]string
+}
+
+// lift reads what a device does.
+func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted map[string]intent.Policy, is holding, err error) {
 	dialect := render.ByOS(want.OS())
 	if dialect == nil {
-		return nil, want, fmt.Errorf("%s: no dialect is called %q", want.Name, want.OS())
+		return nil, is, fmt.Errorf("%s: no dialect is called %q", want.Name, want.OS())
 	}
 	dev, err := o.Open(ctx, want.Name)
 	if err != nil {
-		return nil, want, err
+		return nil, is, err
 	}
 	defer dev.Close()
 	f, _, err := dev.Facts(ctx)
 	if err != nil {
-		return nil, want, err
+		return nil, is, err
 	}
 	if err := (drivers.Identity{Name: want.Name, Serial: want.Serial, Hostname: want.Hostname}).Is(f); err != nil {
-		return nil, want, err
+		return nil, is, err
 	}
 	if o.Held != nil {
 		d.Held = o.Held(&want, f)
 	}
 	c, err := dev.Read(ctx)
 	if err != nil {
-		return nil, want, err
+		return nil, is, err
 	}
 	lifted, l := dialect.Lift(c, f)
 	for i := range l {
@@ -190,7 +197,7 @@ func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted
 		}
 	}
 	d.Findings = l.Sort()
-	return lifted, want.Bind(f.Aliases), nil
+	return lifted, holding{c, f.Aliases}, nil
 }
 
 // liveFindings are what the rules say of the live fabric and not of the model.

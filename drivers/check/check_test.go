@@ -233,7 +233,7 @@ func TestMissingAndUnknown(t *testing.T) {
 	spine := n.Device("spine1")
 	gone := spine.Ports[1].Iface
 	b := boxes["spine1"]
-	b.held = b.held.Filter(func(k render.Key) bool { return !strings.HasPrefix(k.Object, gone) })
+	b.held = b.held.Filter(func(k render.Key) bool { return !strings.HasPrefix(k.Object, gone) && k.Field != gone })
 	boxes["spine1"] = b
 	l := boxes["leaf1"]
 	l.held = l.held.Filter(func(k render.Key) bool { return k.Object != "mtu" })

@@ -170,7 +170,9 @@ func startSONiC(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 		}
 		config.Put(held)
 	}
-	s, err := sonic.Start(sonic.Options{Config: config, Neighbours: w.sonic(dev), User: User, Password: f.password, Log: f.log})
+	s, err := sonic.Start(sonic.Options{
+		Config: config, Neighbours: w.sonic(dev), User: User, Password: f.password, Log: f.log, Buffers: buffersOf(dev),
+	})
 	if err != nil {
 		return nil, entry{}, err
 	}
@@ -179,6 +181,17 @@ func startSONiC(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 		return nil, entry{}, errors.Join(err, s.Close())
 	}
 	return s, entry{dev: dev, addr: s.Addr(), ca: ca}, nil
+}
+
+// buffersOf are the pools and the table that a switch of this platform comes with.
+func buffersOf(dev *intent.Device) sonic.Buffers {
+	b := sonic.Buffers{Shared: dev.Pools.Shared, Headroom: dev.Pools.Headroom, Egress: dev.Pools.Egress, Static: dev.Pools.Static}
+	for _, r := range dev.Profile.Headroom {
+		b.Table = append(b.Table, sonic.Lookup{
+			Speed: r.Speed, Cable: r.Cable, Size: r.Size, Xon: r.Xon, Xoff: r.Xoff, XonOffset: r.XonOffset, Alpha: r.Alpha, Static: r.Static,
+		})
+	}
+	return b
 }
 
 func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {

@@ -23,7 +23,7 @@ func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.
 		live = render.Apply(live, s.Changes)
 	}
 	lifted, _ := d.Lift(live, f)
-	return intent.Join(*dev, lifted)
+	return d.Joined(*dev, live, lifted)
 }
 
 // outcome lints the fabric as it will be after the plan: what is not owned stays as it is live, and what is held stays

@@ -178,7 +178,7 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	finds = observed(&d, lifted, finds, dp.Mode)
 	dp.Findings.Add(finds...)
 	dp.Observed = observedOf(&d, lifted, dp.Mode)
-	look.now = intent.Join(d, lifted)
+	look.now = dialect.Joined(d, live, lifted)
 	look.after, look.free = look.now, look.now
 	defer func() {
 		if len(dp.Steps) > 0 {

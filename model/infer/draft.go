@@ -22,6 +22,7 @@ type draft struct {
 	mtu     placement[units.Bytes] // of switches
 	hostMTU placement[units.Bytes] // of hosts
 	ecn     [8]placement[intent.ECN]
+	buffers [8]placement[intent.Buffer] // of lossless classes; zero where the device makes them
 	shares  placement[[8]uint8]
 	weights bool // shares are relative weights: somewhere they add up to more than 100
 	dog     placement[intent.Watchdog]

@@ -110,6 +110,16 @@ func (d *draft) levels() {
 			return e, v.pol.Known.Has(intent.AreaECN) && d.class(uint8(i)) != nil
 		}, func(_, to intent.ECN) bool { return to.On })
 	}
+	for i := range d.buffers {
+		d.buffers[i] = placed(inside(d.ports), func(v vote) (intent.Buffer, bool) {
+			b := v.pol.Queues[i].Buffer
+			if b.Device {
+				b = intent.Buffer{}
+			}
+			c := d.class(uint8(i))
+			return b, v.pol.Known.Has(intent.AreaBuffer) && c != nil && c.lossless
+		}, func(from, to intent.Buffer) bool { return to.On || from == to })
+	}
 	for _, v := range d.ports {
 		d.weights = d.weights || v.pol.Known.Has(intent.AreaScheduler) && sum(d.sharesOf(v.pol)) > 100
 	}
@@ -186,6 +196,7 @@ func (d *draft) places() map[place]bool {
 	collect(at, d.hostMTU)
 	for i := range d.ecn {
 		collect(at, d.ecn[i])
+		collect(at, d.buffers[i])
 	}
 	collect(at, d.shares)
 	collect(at, d.dog)

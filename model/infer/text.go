@@ -117,7 +117,11 @@ func (d *draft) writeTopology(w *writer) {
 			a, b := end{dev.Name, p.Name}, end{p.Peer, p.PeerPort}
 			if p.Peer != "" && !done[a] {
 				done[b] = true
-				links = append(links, fmt.Sprintf("- {a: %q, b: %q}", b, a))
+				cable := ""
+				if l := d.told(a, b); l > 0 {
+					cable = ", cable: " + l.String()
+				}
+				links = append(links, fmt.Sprintf("- {a: %q, b: %q%s}", b, a, cable))
 			}
 		}
 	}
@@ -128,6 +132,19 @@ func (d *draft) writeTopology(w *writer) {
 			w.line(3, "%s", l)
 		}
 	}
+}
+
+// told is the longer one of the cables that the ends of a link were told; 0 where nobody was.
+func (d *draft) told(ends ...end) units.Length {
+	var longest units.Length
+	for _, e := range ends {
+		if dev := d.net.Device(e.device); dev != nil {
+			if p := dev.Port(e.port); p != nil {
+				longest = max(longest, dev.PolicyOf(p).Cable)
+			}
+		}
+	}
+	return longest
 }
 
 // Sizes that stand in the document where no device told its own. They are said to be guesses, and change nothing while
@@ -199,8 +216,14 @@ func (d *draft) writeClasses(w *writer) {
 		if c.lossless {
 			w.line(2, "lossless: true")
 		}
-		if e := d.ecn[c.priority][place{}]; e.On {
+		switch e, seen := d.ecn[c.priority][place{}]; {
+		case e.On:
 			w.line(2, "ecn: {%s}", ecnFields(intent.ECN{}, e))
+		case seen && c.lossless:
+			w.line(2, "ecn: off")
+		}
+		if b := d.buffers[c.priority][place{}]; b.On {
+			w.line(2, "pfc: {%s}", bufferFields(b))
 		}
 		before := w.n
 		switch share := d.shares[place{}][c.priority]; {
@@ -253,6 +276,16 @@ func ecnFields(above, e intent.ECN) string {
 	add("kmax", e.Kmax == above.Kmax, e.Kmax)
 	add("pmax", e.Pmax == above.Pmax, e.Pmax)
 	return strings.Join(fs, ", ")
+}
+
+// bufferFields are the fields of a buffer. Overrides give all of them: they belong together.
+func bufferFields(b intent.Buffer) string {
+	threshold := exact(b.Static)
+	if b.Alpha != (units.Ratio{}) {
+		threshold = "{alpha: " + b.Alpha.String() + "}"
+	}
+	return fmt.Sprintf("xoff: %s, headroom: %s, xon: %s, xon_offset: %s, reserved: %s",
+		threshold, exact(b.Headroom), exact(b.Xon), exact(b.XonOffset), exact(b.Reserved))
 }
 
 // dogFields are the fields of a watchdog that differ from the one above.
@@ -328,7 +361,11 @@ func (d *draft) writeOverrides(w *writer) {
 // undoable has the next line's override of a device or port taken back when an error points at it.
 func undoable[V comparable](d *draft, w *writer, p place, m placement[V]) {
 	if _, ok := m[p]; ok && p.device != "" {
+		also := d.undo[w.n+1]
 		d.undo[w.n+1] = func(rule string) {
+			if also != nil {
+				also(rule)
+			}
 			delete(m, p)
 			d.broken[p.device] = rule
 		}
@@ -355,6 +392,9 @@ func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
 		if e, ok := d.ecn[c.priority][p]; ok {
 			fields = append(fields, "ecn: {"+ecnFields(d.ecn[c.priority].inherited(p), e)+"}")
 		}
+		if b, ok := d.buffers[c.priority][p]; ok {
+			fields = append(fields, "pfc: {"+bufferFields(b)+"}")
+		}
 		if s, ok := d.shares[p]; ok && s[c.priority] != d.shares.inherited(p)[c.priority] {
 			fields = append(fields, d.share(s[c.priority]))
 		}
@@ -367,6 +407,7 @@ func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
 		w.line(indent, "classes:")
 		for i, c := range classes {
 			undoable(d, w, p, d.ecn[ramps[i]])
+			undoable(d, w, p, d.buffers[ramps[i]])
 			w.line(indent+1, "%s", c)
 		}
 	}

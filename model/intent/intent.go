@@ -356,8 +356,8 @@ func (p *Policy) Lossless() []int {
 // "nccl.retry_count".
 type Field string
 
-// OriginTable says where the values of a device came from: by override site, and where the link decides too by site and
-// variant, then by field. Devices share maps.
+// OriginTable says where the values of a device came from: by Port.Variant (of hosts by override site), then by field.
+// Devices share maps.
 type OriginTable map[string]map[Field]*model.Origin
 
 // Get finds an origin; nil when there is none (a live Net has none).
@@ -378,7 +378,8 @@ type Port struct {
 	Carries  model.Carries `json:",omitzero"` // what runs over the link; 0 = not said
 	Breakout int           `json:",omitzero"` // how many links the physical port carries; 0 and 1 mean that this one has it alone
 	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects
-	Variant  string        `json:",omitzero"` // what of the link decides values besides the site, such as "400G-40m"; names the objects that hold them
+	Variant  string        `json:"-"`         // where Origins has the port's: the site, and what of the link decides values besides, such as "fabric@400Gbps-40m-8"
+	Ramps    uint8         `json:",omitzero"` // priorities, as bits, whose marking ramp follows from the speed: it is in the name of what holds them
 	Speed    units.BitRate // bits per second
 	Cable    units.Length  `json:",omitzero"` // 0 = not given
 	State    State         `json:",omitzero"`
@@ -443,9 +444,7 @@ func (d *Device) Intern(p Policy) int32 {
 // Origin is where a value of p came from; nil when that is not known.
 func (d *Device) Origin(p *Port, f Field) *model.Origin {
 	if p.Variant != "" {
-		if o := d.Origins.Get(p.Site+"@"+p.Variant, f); o != nil {
-			return o
-		}
+		return d.Origins.Get(p.Variant, f)
 	}
 	return d.Origins.Get(p.Site, f)
 }

@@ -2,10 +2,12 @@ package intent
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // Resolve is what the model asks of every port. f must have loaded without errors.
@@ -15,7 +17,10 @@ import (
 // number and all others share group 0; switches trust DSCP. An unused port is left alone: its policy knows nothing. At a
 // border port lossless ends: what is lossless elsewhere is sent there without pause and without a watchdog.
 func Resolve(f *model.Fabric) (*Net, diag.List) {
-	r := &resolver{f: f, cache: map[chain]*compiled{}, idle: &compiled{}}
+	r := &resolver{
+		f: f, cache: map[chain]*compiled{}, idle: &compiled{}, platforms: map[string]*profiles.Platform{},
+		starts: map[startKey]starting{}, handed: map[[2]string]bool{},
+	}
 	r.nccl, r.ncclOrigins = r.hostNCCL()
 	n := &Net{Fabric: f.Name.V, Routing: routing(f), Routes: listedRoutes(f), Devices: make([]Device, 0, len(f.Devices))}
 	for i := range f.Devices {
@@ -23,6 +28,7 @@ func Resolve(f *model.Fabric) (*Net, diag.List) {
 	}
 	slices.SortStableFunc(n.Devices, func(a, b Device) int { return CompareNames(a.Name, b.Name) })
 	n.ways(f)
+	r.sayStarts()
 	return n, r.found.Sort()
 }
 
@@ -34,6 +40,9 @@ type resolver struct {
 	idle        *compiled // of unused ports
 	nccl        NCCL
 	ncclOrigins map[Field]*model.Origin
+	platforms   map[string]*profiles.Platform
+	starts      map[startKey]starting // values that nobody chose
+	handed      map[[2]string]bool    // class and platform of which it was said that something is not written
 }
 
 // chain is what decides a policy: the overrides that shape it, from role to port, nil where there is none.
@@ -41,12 +50,15 @@ type chain struct {
 	host, border       bool
 	silent             bool // a host whose links carry something, and no RDMA: there is nothing to tell NCCL
 	role, device, port *model.Override
+	link               link
 }
 
 // compiled is a policy with its origins; both are shared and not changed.
 type compiled struct {
 	policy  Policy
 	origins map[Field]*model.Origin
+	ramps   uint8  // priorities, as bits, whose ramp follows from the speed
+	variant string // see Port.Variant
 }
 
 func (r *resolver) device(m *model.Device) Device {
@@ -62,7 +74,11 @@ func (r *resolver) device(m *model.Device) Device {
 		Platform: m.Platform.V, Host: m.Host, State: state, Manage: manage,
 		Ports: make([]Port, 0, len(m.Ports)), Origins: OriginTable{},
 	}
-	d.Profile, _ = r.f.Catalog.Platform(m.Platform.V)
+	d.Profile = *r.platform(m.Platform.V)
+	hosts := !m.Host && hasHosts(m)
+	if !m.Host {
+		d.Pools = poolsOf(&d.Profile, hosts)
+	}
 	if e := r.f.Endpoints[m.Name]; e != nil {
 		d.Serial, d.Hostname, d.Address = e.Serial.V, e.Hostname.V, e.HostPort(d.OS())
 		d.Known = Known{Serial: e.Serial.Pos(), Hostname: e.Hostname.Pos(), Device: e.Pos}
@@ -81,7 +97,11 @@ func (r *resolver) device(m *model.Device) Device {
 	index := map[*compiled]int32{}
 	for i := range m.Ports {
 		p := &m.Ports[i]
-		site, c := r.site(m, role, p, silent)
+		var l link
+		if !m.Host {
+			l = linkOf(m, p, d.Profile.Lanes, hosts)
+		}
+		site, c := r.site(m, role, p, silent, l)
 		owned := manageOver(manage, manageOf(p.Override))
 		if p.Role == "unused" {
 			c, owned = r.idle, Manage{}
@@ -91,11 +111,17 @@ func (r *resolver) device(m *model.Device) Device {
 			at = d.Intern(c.policy)
 			index[c] = at
 		}
-		if c != r.idle {
+		variant := ""
+		switch {
+		case c == r.idle:
+		case m.Host:
 			d.Origins[site] = c.origins
+		default:
+			variant = c.variant
+			d.Origins[variant] = c.origins
 		}
 		d.Ports = append(d.Ports, Port{
-			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site,
+			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site, Variant: variant, Ramps: c.ramps,
 			IfaceAt: p.Iface.From, RoleAt: p.RoleAt, Bond: p.Bond, Rail: p.Rail, NIC: p.NIC.V, Carries: p.Carries.V, Breakout: p.Breakout,
 			Speed: p.Speed.V, Cable: p.Cable.V, State: stateOver(state, p.Override),
 			Manage: owned, Policy: at,
@@ -106,8 +132,8 @@ func (r *resolver) device(m *model.Device) Device {
 }
 
 // site names the most specific override that shapes a port's policy, and compiles the policy.
-func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port, silent bool) (string, *compiled) {
-	k, site := chain{host: m.Host, silent: silent, border: p.Role == "border"}, "fabric"
+func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port, silent bool, l link) (string, *compiled) {
+	k, site := chain{host: m.Host, silent: silent, border: p.Role == "border", link: l}, "fabric"
 	if role.Shapes() {
 		k.role, site = role, m.Role
 	}
@@ -122,14 +148,15 @@ func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port, si
 	}
 	c := r.cache[k]
 	if c == nil {
-		c = r.compile(k)
+		c = r.compile(k, p.Cable.From)
+		c.variant = site + "@" + l.variant()
 		r.cache[k] = c
 	}
 	return site, c
 }
 
-// compile makes the policy of a chain.
-func (r *resolver) compile(k chain) *compiled {
+// compile makes the policy of a chain. cable is where the length of the first such cable is from.
+func (r *resolver) compile(k chain, cable *model.Origin) *compiled {
 	mtu, watchdog, classes := r.f.MTU, r.f.Watchdog, slices.Clone(r.f.Classes)
 	for _, o := range []*model.Override{k.role, k.device, k.port} {
 		if o == nil {
@@ -156,7 +183,8 @@ func (r *resolver) compile(k chain) *compiled {
 		}
 		return c
 	}
-	c.policy = Policy{Known: SwitchAreas, MTU: mtu.Fabric.V, Trust: TrustDSCP}
+	os, _, _ := strings.Cut(k.link.platform, "/")
+	c.policy = Policy{Known: AreasOf(os), MTU: mtu.Fabric.V, Trust: TrustDSCP}
 	c.set("mtu", mtu.Fabric.From)
 	c.set("trust", &model.Origin{Kind: model.FromDefault, Ref: "the model speaks of code points, so switches trust DSCP"})
 	for i := range 8 {
@@ -165,11 +193,14 @@ func (r *resolver) compile(k chain) *compiled {
 	for i := range c.policy.DSCP {
 		c.policy.DSCP[i] = Unmapped
 	}
-	lossless := false
-	for i := range classes {
-		if k.border {
+	if k.border {
+		for i := range classes {
 			classes[i].Lossless = endAtBorder(classes[i].Lossless)
 		}
+	}
+	r.start(c, classes, k.link)
+	lossless := false
+	for i := range classes {
 		c.class(&classes[i])
 		lossless = lossless || classes[i].Lossless.V
 	}
@@ -180,6 +211,15 @@ func (r *resolver) compile(k chain) *compiled {
 	}
 	if lossless && watchdog.Detect.Set {
 		c.watchdog(watchdog)
+	}
+	if c.policy.Known.Has(AreaBuffer) {
+		r.buffers(c, classes, k.link, cable)
+		return c
+	}
+	for i := range classes {
+		if classes[i].Lossless.V {
+			r.byHand(&classes[i], k.link.platform)
+		}
 	}
 	return c
 }

@@ -93,6 +93,15 @@ func policy(p *Policy) string {
 		if q.ECN.On {
 			s += fmt.Sprintf(" ecn %s-%s %s", q.ECN.Kmin, q.ECN.Kmax, q.ECN.Pmax)
 		}
+		switch b := q.Buffer; {
+		case b.Device:
+			s += " buffer made by the device"
+		case b.On:
+			s += fmt.Sprintf(" buffer alpha %s static %s headroom %s xon %s offset %s reserved %s", b.Alpha, b.Static, b.Headroom, b.Xon, b.XonOffset, b.Reserved)
+		}
+	}
+	if p.Cable > 0 {
+		s += fmt.Sprintf("; cable %s", p.Cable)
 	}
 	if w := p.Watchdog; w.On {
 		s += fmt.Sprintf("; watchdog %d/%d/%d ms %s", w.Detect, w.Restore, w.Poll, w.Action)
@@ -195,15 +204,15 @@ overrides:
 			t.Errorf("%s:%s: site %s kmin %s pmax %s mtu %s detect %d %s; want %+v",
 				x.device, x.port, p.Site, q.Queues[3].ECN.Kmin, q.Queues[3].ECN.Pmax, q.MTU, q.Watchdog.Detect, p.State, x)
 		}
-		if d.Origins[p.Site] == nil {
+		if d.Origin(p, "mtu") == nil {
 			t.Errorf("%s has no origins for site %s", x.device, p.Site)
 		}
 	}
-	kmin := n.Device("leaf2").Origins.Get("leaf.leaf2.downlink-1", "ecn.3.kmin")
+	kmin := n.Device("leaf2").Origin(n.Device("leaf2").Port("downlink-1"), "ecn.3.kmin")
 	if kmin.Pos.Line != 21 || len(kmin.Lost) != 2 || kmin.Lost[0].Line != 18 || kmin.Lost[1].Line != 11 {
 		t.Errorf("kmin on leaf2 must come from line 21 and win over 18 and 11: %+v", kmin)
 	}
-	if got := len(n.Device("leaf2").Policies); got != 2 {
+	if got := len(n.Device("leaf2").Policies); got != 3 { // an uplink with a cable, a downlink without, and the one with an override
 		t.Errorf("leaf2 has %d policies; equal ones must be shared", got)
 	}
 }
@@ -211,17 +220,19 @@ overrides:
 // TestOrigins: every field that Field's contract names has an origin, and code points know their line.
 func TestOrigins(t *testing.T) {
 	n := resolve(t, file(base+"nccl: {class: training, timeout: 22, retry_count: 7}\n"), "m.yaml")
-	o := n.Device("leaf1").Origins
+	d := n.Device("leaf1")
+	up := d.Port("uplink-1")
 	for _, f := range []Field{
 		"mtu", "trust", "dscp.0", "dscp.26", "dscp.63", "class.0", "class.3", "class.6", "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax",
 		"scheduling.3", "scheduling.6", "weight.0", "weight.3", "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action",
+		"cable", "xoff.3", "headroom.3", "xon.3",
 	} {
-		if o.Get("fabric", f) == nil {
+		if d.Origin(up, f) == nil {
 			t.Errorf("no origin for %s", f)
 		}
 	}
-	if got := o.Get("fabric", "dscp.26").Pos; got.Line != 11 || o.Get("fabric", "dscp.27").Pos.Line != 13 {
-		t.Errorf("dscp.26 from %s, dscp.27 from %s", got, o.Get("fabric", "dscp.27").Pos)
+	if got := d.Origin(up, "dscp.26").Pos; got.Line != 11 || d.Origin(up, "dscp.27").Pos.Line != 13 {
+		t.Errorf("dscp.26 from %s, dscp.27 from %s", got, d.Origin(up, "dscp.27").Pos)
 	}
 	h := n.Device("host1")
 	for _, f := range []Field{"mtu", "nccl.traffic_class", "nccl.timeout", "nccl.retry_count"} {
@@ -243,8 +254,8 @@ func TestNCCLClass(t *testing.T) {
 		infos       int
 	}{
 		{"the only lossless class", base, NCCL{On: true, TrafficClass: 112}, 0},
-		{"two, none named", two, NCCL{}, 1},
-		{"two, one named", two + "nccl: {class: storage}\n", NCCL{On: true, TrafficClass: 72}, 0},
+		{"two, none named", two, NCCL{}, 2},
+		{"two, one named", two + "nccl: {class: storage}\n", NCCL{On: true, TrafficClass: 72}, 1},
 		{"none lossless", strings.Replace(base, "lossless: true", "lossless: false", 1), NCCL{}, 0},
 	} {
 		f, _ := model.Load(file(x.model), "m.yaml")
@@ -421,7 +432,7 @@ func TestBorder(t *testing.T) {
 	if d := cmp.Diff(want, *border); d != "" {
 		t.Errorf("the border differs by more than lossless (-want +got):\n%s", d)
 	}
-	o := d.Origins.Get(d.Port("b").Site, "lossless.3")
+	o := d.Origin(d.Port("b"), "lossless.3")
 	if d.Port("b").Site != "fabric.border" || o == nil || o.Ref == "" || len(o.Lost) != 1 || !inner.Queues[3].Lossless || !inner.Watchdog.On {
 		t.Errorf("site %q, origin %+v", d.Port("b").Site, o)
 	}

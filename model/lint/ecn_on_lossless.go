@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -49,7 +48,7 @@ func runECNOnLossless(p *Pass) {
 		if off := ecnOff(p, c.prio); off != nil {
 			f.Severity = diag.Warning
 			f.Pos = cmp.Or(off.At(), c.line)
-			f.Hint = fmt.Sprintf("if PFC alone is meant, acknowledge %s with the reason; if not, set %s (%s)", p.rule.ID, strings.Replace(ramp, "ecn: ", "ecn to ", 1), label)
+			f.Hint = fmt.Sprintf("if PFC alone is meant, acknowledge %s with the reason; if not, write %s in place of off (%s)", p.rule.ID, ramp, label)
 		}
 		p.report(w, f)
 	}

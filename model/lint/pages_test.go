@@ -29,12 +29,13 @@ type held struct {
 	Lossless *[]int         `yaml:"lossless"`
 	DSCP     map[int]string `yaml:"dscp"` // code point to priority, or none
 	Trust    string         `yaml:"trust"`
-	Group    map[int]uint8  `yaml:"group"` // traffic class to priority group
-	Pause    bool           `yaml:"pause"` // 802.3x, both ways
-	Drop     []int          `yaml:"drop"`  // queues that drop early
-	Knows    []string       `yaml:"knows"` // areas that it speaks about besides, as the sample's switches have them
-	NCCL     *uint8         `yaml:"nccl"`  // NCCL_IB_TC
-	Skips    []int          `yaml:"skips"` // priorities that the watchdog does not watch
+	Group    map[int]uint8  `yaml:"group"`    // traffic class to priority group
+	Pause    bool           `yaml:"pause"`    // 802.3x, both ways
+	Drop     []int          `yaml:"drop"`     // queues that drop early
+	Knows    []string       `yaml:"knows"`    // areas that it speaks about besides, as the sample's switches have them
+	NCCL     *uint8         `yaml:"nccl"`     // NCCL_IB_TC
+	Skips    []int          `yaml:"skips"`    // priorities that the watchdog does not watch
+	Unmarked []int          `yaml:"unmarked"` // queues that do not mark
 }
 
 var trusts = map[string]intent.Trust{"dscp": intent.TrustDSCP, "pcp": intent.TrustPCP, "none": intent.TrustNone}
@@ -110,6 +111,9 @@ func (h held) apply(t *testing.T, p *intent.Policy) {
 	p.Pause = intent.Pause{Send: h.Pause, Receive: h.Pause}
 	for _, i := range h.Drop {
 		p.Queues[i].Drop, p.Queues[i].ECN = true, intent.ECN{}
+	}
+	for _, i := range h.Unmarked {
+		p.Queues[i].ECN = intent.ECN{}
 	}
 	for _, name := range h.Knows {
 		a, ok := intent.ParseArea(name)
@@ -207,6 +211,7 @@ var others = []struct {
 		doc = strings.Replace(doc, ", "+m[1], "", 1)
 		return regexp.MustCompile(`(role: cnp\n +dscp: \[\d+)`).ReplaceAllString(doc, "$1, "+m[1])
 	}},
+	{regexp.MustCompile(`write (ecn: \{.*\}) in place of off`), func(doc string, m []string) string { return strings.Replace(doc, "ecn: off", m[1], 1) }},
 	{regexp.MustCompile(`^add (\d) uplinks? of`), func(doc string, m []string) string { // the example has two spines
 		return strings.Replace(doc, "spines: {count: 2", fmt.Sprintf("spines: {count: %d", 2+m[1][0]-'0'), 1)
 	}},
@@ -314,7 +319,7 @@ func TestHintsHold(t *testing.T) {
 		"slow in all":        sized(sizes, "{detect: 3000ms, restore: 3000ms, poll: 2000ms"),
 		"late restore":       sized(sizes, "{detect: 400ms, restore: 100ms, poll: 300ms"),
 		"ecn-order":          ecn.model,
-		"ecn-on-lossless":    lossless.model,
+		"ecn-on-lossless":    strings.Replace(lossless.model, "ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}", "ecn: off", 1),
 		"mtu-path":           mtu.model,
 		"no kmin":            ramp("{kmin: 0B, kmax: 400KB, pmax: 20%}"),
 		"small kmax":         ramp("{kmin: 0B, kmax: 4KB, pmax: 20%}"),
@@ -388,10 +393,11 @@ classes:
 // PFC alone, said to be meant, is a warning that can be acknowledged; once acknowledged it no longer counts.
 func TestPFCAlone(t *testing.T) {
 	fails, _ := examples(t, "ecn-on-lossless")
-	off := strings.Replace(fails.model, "    lossless: true\n", "    lossless: true\n    ecn: off\n", 1)
+	const ramp = "ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}"
+	off := strings.Replace(fails.model, ramp, "ecn: off", 1)
 	got := example{model: off}.check(t)
 	want := `fabric.yaml:17:10: warning: ecn-on-lossless: class training is lossless, but its queue 3 has no ecn on leaf1 and 5 more: pause is the only control
-    hint: if PFC alone is meant, acknowledge ecn-on-lossless with the reason; if not, set ecn to {kmin: 800KB, kmax: 3.2MB, pmax: 20%} (a starting point for 400Gbps, extrapolated)`
+    hint: if PFC alone is meant, acknowledge ecn-on-lossless with the reason; if not, write ecn: {kmin: 800KB, kmax: 3.2MB, pmax: 20%} in place of off (a starting point for 400Gbps, extrapolated)`
 	if len(got) != 1 || got[0].String() != want {
 		t.Fatalf("got %q, want %q", texts(got), want)
 	}
@@ -403,15 +409,16 @@ func TestPFCAlone(t *testing.T) {
 		t.Errorf("acknowledged: got %q", texts(got))
 	}
 	// An error is not acknowledged away, and the unused acknowledgement is said.
-	hard := fails.model + "acknowledge: [{rule: ecn-on-lossless, reason: no}]\n"
-	f, l = model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(hard)}}, "fabric.yaml")
+	hard := fails
+	hard.model += "acknowledge: [{rule: ecn-on-lossless, reason: no}]\n"
+	f, l = model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(hard.model)}}, "fabric.yaml")
 	sound(t, l)
-	got = f.Acknowledge(example{model: hard}.check(t))
+	got = f.Acknowledge(hard.check(t))
 	if !got.HasErrors() || got.Count(diag.Info) != 1 {
 		t.Errorf("acknowledged error: got %q", texts(got))
 	}
 	// The ramp of a later layer takes the place of off, and the other way round.
-	with := strings.Replace(fails.model, "    lossless: true\n", "    lossless: true\n    ecn: {kmin: 200KB, kmax: 200KB, pmax: 1%}\n", 1)
+	with := strings.Replace(fails.model, ramp, "ecn: {kmin: 200KB, kmax: 200KB, pmax: 1%}", 1)
 	layer := "apiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: pod1}\nclasses: [{name: training, ecn: %s}]\n"
 	for _, c := range []struct {
 		base, over string

@@ -128,6 +128,7 @@ func (s *Switch) commit(next DB) {
 	for _, port := range flapping(s.running, next) {
 		s.stats.Flaps[port]++
 	}
+	s.buffermgrd(next)
 	s.running, s.startup = next, next.clone()
 }
 

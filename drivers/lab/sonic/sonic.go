@@ -34,6 +34,8 @@ type Options struct {
 	Idle time.Duration
 	// SKUs are the hardware names for which GCU permits changes of PFC_WD and of BUFFER_PROFILE fields; nil = all.
 	SKUs []string
+	// Buffers are its pools and its table of lossless priority groups.
+	Buffers Buffers
 	// ASICs is the number of namespaces asic0, asic1, … of a multi-ASIC switch; 0 = a single ASIC. They are empty.
 	ASICs int
 	// Neighbours is what it hears over LLDP; none = no LLDP table, as on a switch that hears nobody.
@@ -80,7 +82,10 @@ func Start(o Options) (*Switch, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Switch{options: o, running: o.Config.clone(), startup: o.Config.clone(), stats: Stats{Flaps: map[string]int{}}}
+	s := &Switch{options: o, running: o.Config.clone(), stats: Stats{Flaps: map[string]int{}}}
+	o.Buffers.put(s.running)
+	s.buffermgrd(s.running)
+	s.startup = s.running.clone()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -168,6 +173,7 @@ func (s *Switch) Edit(f func(DB)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.running)
+	s.buffermgrd(s.running)
 }
 
 // Reboot loads the startup configuration and drops all connections.
