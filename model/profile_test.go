@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
@@ -131,5 +132,30 @@ func TestLoadProfiles(t *testing.T) {
 	}
 	if cat, _ := LoadCatalog(fsys); len(cat.NamesOf(profiles.KindNIC)) < 20 {
 		t.Error("no layers are the built-in catalog")
+	}
+}
+
+// TestHeadroomOfProfile: a table that a user gives is the platform's, and takes the place of one that is built in.
+func TestHeadroomOfProfile(t *testing.T) {
+	row := "{speed: 400Gbps, cable: 5m, size: 1248B, xon: 2288B, xoff: 307848B, alpha: 1/8, xon_offset: 2496B}"
+	m := base + hw("sonic/sn5600", "platform: {lossless_pool: 60MB, headroom_pool: 20MB, headroom: ["+row+"]"+from) +
+		hw("spectrum-4", "asic: {ecn_step: 192B, ecn_apart: true, mac_phy_delay: 0.5KiB, max_lossless: 2"+from)
+	f, l := Load(files("m.yaml", m), "m.yaml")
+	if l.HasErrors() {
+		t.Fatal(l)
+	}
+	p, _ := f.Catalog.Platform("sonic/sn5600")
+	want := profiles.HeadroomRow{
+		Speed: 400 * units.Gbps, Cable: 5 * units.Metre, Size: 1248, Xon: 2288, Xoff: 307_848, Alpha: units.Ratio{Num: 1, Den: 8}, XonOffset: 2496,
+	}
+	if len(p.Headroom) != 1 || p.Headroom[0] != want || p.Pools(false) != (profiles.Pools{Lossless: 60 * units.MB, Headroom: 20 * units.MB, Egress: p.Pool.Egress, EgressAlpha: p.Pool.EgressAlpha}) {
+		t.Errorf("headroom %v, pools %+v", p.Headroom, p.Pools(false))
+	}
+	if c := p.Chip; c.ECNStep != 192 || !c.ECNApart || c.MACPHYDelay != (units.Ratio{Num: 512, Den: 1}) || c.MaxLossless != 2 || c.TileDelay != 120*units.Nanosecond {
+		t.Errorf("chip %+v", c)
+	}
+	e, _ := f.Catalog.Entry(profiles.KindPlatform, "sonic/sn5600")
+	if fact, _ := e.Fact("headroom"); fact.Over == nil || len(fact.Over.Values) != 24 || fact.Source != "me" {
+		t.Errorf("the table does not know which it replaced: %+v", fact)
 	}
 }
