@@ -172,27 +172,35 @@ func Undo(cs []Change) []Change {
 
 // Apply is c after cs, in one pass over both. It does not check Before; of two changes of one key the later one counts.
 func Apply(c Config, cs []Change) Config {
+	r := make(Config, 0, len(c)+len(cs))
+	Walk(c, cs, func(part Config) { r = append(r, part...) })
+	return r
+}
+
+// Walk calls f with what Apply gives, part by part, without making it. A part is f's until it returns.
+func Walk(c Config, cs []Change, f func(part Config)) {
 	order := make([]int, len(cs))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cs[i].Key.Compare(cs[j].Key) })
-	r := make(Config, 0, len(c)+len(cs))
+	one := make(Config, 1)
 	for n, i := range order {
 		x := &cs[i]
 		if n+1 < len(order) && cs[order[n+1]].Key == x.Key {
 			continue
 		}
 		at, found := c.place(x.Key)
-		r = append(r, c[:at]...)
+		f(c[:at])
 		if c = c[at:]; found {
 			c = c[1:]
 		}
 		if x.After != nil {
-			r = append(r, Setting{Key: x.Key, Value: *x.After})
+			one[0] = Setting{Key: x.Key, Value: *x.After}
+			f(one)
 		}
 	}
-	return append(r, c...)
+	f(c)
 }
 
 // Remaining splits changes against what a device holds now: todo are those still at Before, moved those at neither

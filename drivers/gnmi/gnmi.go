@@ -120,7 +120,7 @@ func (d *Device) dial(ctx context.Context) error {
 		if c.TLS.Insecure {
 			c.Log.Warn("gNMI certificate not verified (insecure: true)", "device", c.Name, "address", c.Address)
 		}
-		conf, err := c.TLS.config(host)
+		conf, err := c.TLS.config(host, c.Known)
 		if err != nil {
 			return fmt.Errorf("%s: gnmi: %w", c.Name, err)
 		}
@@ -184,11 +184,12 @@ func (d *Device) isSonic(ctx context.Context) error {
 
 // Known is what the connections of a run learn of their switches: which have one ASIC, so that each is asked once (it
 // does not grow one meanwhile), and TLS sessions, so that a second connection need not prove again what the first has
-// proven: only the switch that did has the key of its session, and any other is verified like the first time. The zero
-// value knows nothing. Its methods may be called by several goroutines.
+// proven: only the switch that did has the key of its session, and any other is verified like the first time. It knows
+// the authorities of a PEM text, too. The zero value knows nothing. Its methods may be called by several goroutines.
 type Known struct {
 	asics sync.Map // place to true, for switches with one
 	tls   sync.Map // place to tls.ClientSessionCache
+	pools sync.Map // PEM, as a string, to *x509.CertPool
 }
 
 // place is where a switch was asked.
@@ -217,16 +218,33 @@ func (k *Known) sessions(c Config) tls.ClientSessionCache {
 	return kept.(tls.ClientSessionCache)
 }
 
+// pool is the authorities of a PEM text, of which many switches have the same. It is not changed.
+func (k *Known) pool(pem []byte) (*x509.CertPool, error) {
+	if k != nil {
+		if p, ok := k.pools.Load(string(pem)); ok {
+			return p.(*x509.CertPool), nil
+		}
+	}
+	p := x509.NewCertPool()
+	if !p.AppendCertsFromPEM(pem) {
+		return nil, errors.New("tls.ca has no certificate in PEM form")
+	}
+	if k != nil {
+		k.pools.Store(string(pem), p)
+	}
+	return p, nil
+}
+
 // config is the TLS configuration, strict unless Insecure.
-func (t TLS) config(host string) (*tls.Config, error) {
+func (t TLS) config(host string, k *Known) (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.Insecure}
 	if conf.ServerName == "" {
 		conf.ServerName = host
 	}
 	if t.CA != nil {
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(t.CA) {
-			return nil, errors.New("tls.ca has no certificate in PEM form")
+		var err error
+		if conf.RootCAs, err = k.pool(t.CA); err != nil {
+			return nil, err
 		}
 	}
 	if t.Cert != nil || !t.Key.IsZero() {
@@ -244,7 +262,7 @@ func (c Config) Check() error {
 	if c.Plaintext {
 		return nil
 	}
-	if _, err := c.TLS.config(""); err != nil {
+	if _, err := c.TLS.config("", nil); err != nil {
 		return fmt.Errorf("%s: gnmi: %w", c.Name, err)
 	}
 	return nil

@@ -109,7 +109,7 @@ func (s *session) restore(ctx context.Context) error {
 	if len(own) > 0 {
 		return fmt.Errorf("%s holds the old configuration, but transaction %s is still %s on it", s.dp.Name, own[0].ID, own[0].State)
 	}
-	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
+	if s.j.print(live, nil) != s.dp.Steps[0].Before {
 		if what := s.j.moved(live, 0); what != "" {
 			s.notef("besides the run, owned settings changed: %s", what)
 		}

@@ -103,7 +103,7 @@ func (s *session) unowned() error {
 
 // unmoved refuses a device that does not hold what the plan found, or of which the plan does not hold any more.
 func (s *session) unmoved(live render.Config) error {
-	if s.j.fingerprint(s.j.canon(live)) != s.dp.Steps[0].Before {
+	if s.j.print(live, nil) != s.dp.Steps[0].Before {
 		if n, _, ok := s.j.position(live); ok && n == len(s.dp.Steps) {
 			return &RefusedError{Reason: s.dp.Name + " already holds what this plan asks for", Hint: "plan again", Err: drivers.ErrMoved}
 		}

@@ -38,15 +38,21 @@ type runRecord struct {
 	ID      string           `json:"id"`
 	Plan    *Plan            `json:"plan"`
 	Options ApplyOptions     `json:"options"`
-	Intents []*intent.Device `json:"intents,omitempty"` // of the devices with steps: what a run is finished or undone by. Not a stable format
+	Intents []*intent.Device `json:"intents,omitempty"` // of the devices with steps: what a run is finished or undone by; a platform's profile is in its first one. Not a stable format
 }
 
 // headOf is the record of a run that is about to begin.
 func headOf(id string, p *Plan, o ApplyOptions) runRecord {
 	r := runRecord{ID: id, Plan: p, Options: o}
+	said := map[string]bool{} // platforms
 	for i := range p.Devices {
 		if d := &p.Devices[i]; len(d.Steps) > 0 {
-			r.Intents = append(r.Intents, d.Intent)
+			in := *d.Intent
+			if said[in.Platform] {
+				in.Profile = intent.Device{}.Profile
+			}
+			said[in.Platform] = true
+			r.Intents = append(r.Intents, &in)
 		}
 	}
 	return r
@@ -60,9 +66,15 @@ func (r *runRecord) whole() error {
 	if r.Plan.Schema != PlanSchema {
 		return fmt.Errorf("its plan is of schema %q, this version of fabricctl reads %q", r.Plan.Schema, PlanSchema)
 	}
+	first := map[string]*intent.Device{} // by platform
 	for _, in := range r.Intents {
 		if in == nil {
 			return errors.New("an intent is missing")
+		}
+		if like := first[in.Platform]; like != nil {
+			in.Profile = like.Profile
+		} else {
+			first[in.Platform] = in
 		}
 		if d := r.Plan.Device(in.Name); d != nil {
 			d.Intent = in

@@ -38,22 +38,50 @@ func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step
 // fingerprint is a digest of owned settings. A setting that says what its absence says does not count, so that a device
 // which starts to show a default has not changed.
 func (j *judge) fingerprint(owned render.Config) string {
-	h := sha256.New()
-	lines := make([]byte, 0, 8<<10) // handed on when nearly full
-	for i := range owned {
-		s := &owned[i]
-		if s.Key.Field != "" && j.d.Same(s.Key, &s.Value, nil, j.f) {
-			continue
-		}
-		for _, part := range [...]string{s.Key.Scope, s.Key.Object, s.Key.Field, s.Value} {
-			lines = append(appendQuoted(lines, part), ' ')
-		}
-		lines[len(lines)-1] = '\n'
-		if len(lines) > 7<<10 {
-			h.Write(lines) // never fails
-			lines = lines[:0]
+	return j.digest(owned, nil, func(render.Key) bool { return true })
+}
+
+// print is the fingerprint of what we own of live once cs are carried out. Each value that the dialect calls the same as
+// one of the steps' values is taken as the step writes it: a threshold that the hardware rounded is the threshold that
+// was asked for.
+func (j *judge) print(live render.Config, cs []render.Change) string {
+	var all []render.Change
+	for _, s := range j.steps { // we own what they change
+		for _, c := range s.Changes {
+			now := value(live, c.Key)
+			for _, v := range []*string{c.After, c.Before} {
+				if now != nil && v != nil && j.d.Same(c.Key, now, v, j.f) {
+					if *now != *v {
+						all = append(all, render.Change{Key: c.Key, After: v})
+					}
+					break
+				}
+			}
 		}
 	}
+	return j.digest(live, append(all, cs...), j.own)
+}
+
+// digest is that of c after cs, as far as own says. It makes no copy: a switch has thousands of settings.
+func (j *judge) digest(c render.Config, cs []render.Change, own func(render.Key) bool) string {
+	h := sha256.New()
+	lines := make([]byte, 0, 8<<10) // handed on when nearly full
+	render.Walk(c, cs, func(part render.Config) {
+		for i := range part {
+			s := &part[i]
+			if !own(s.Key) || s.Key.Field != "" && j.d.Same(s.Key, &s.Value, nil, j.f) {
+				continue
+			}
+			for _, part := range [...]string{s.Key.Scope, s.Key.Object, s.Key.Field, s.Value} {
+				lines = append(appendQuoted(lines, part), ' ')
+			}
+			lines[len(lines)-1] = '\n'
+			if len(lines) > 7<<10 {
+				h.Write(lines) // never fails
+				lines = lines[:0]
+			}
+		}
+	})
 	h.Write(lines)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
@@ -68,30 +96,6 @@ func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
-}
-
-// canon is the owned part of live, with each value that the dialect calls the same as one of the steps' values
-// written as the step writes it: a threshold that the hardware rounded is the threshold that was asked for.
-func (j *judge) canon(live render.Config) render.Config {
-	owned := live.Filter(j.own)
-	var spelled []render.Change
-	for _, s := range j.steps {
-		for _, c := range s.Changes {
-			now := value(owned, c.Key)
-			for _, v := range []*string{c.After, c.Before} {
-				if now != nil && v != nil && j.d.Same(c.Key, now, v, j.f) {
-					if *now != *v {
-						spelled = append(spelled, render.Change{Key: c.Key, After: v})
-					}
-					break
-				}
-			}
-		}
-	}
-	if len(spelled) == 0 {
-		return owned
-	}
-	return render.Apply(owned, spelled)
 }
 
 func value(c render.Config, k render.Key) *string {
@@ -184,7 +188,7 @@ func (j *judge) leftovers(live render.Config, i int) []render.Change {
 func (j *judge) look(live render.Config, i int) place {
 	s := &j.steps[i]
 	todo, moved := render.Remaining(j.d, j.f, live, s.Changes)
-	rest := j.fingerprint(render.Apply(j.canon(live), s.Changes)) == s.After
+	rest := j.print(live, s.Changes) == s.After
 	return place{todo: todo, moved: moved, all: len(s.Changes), rest: rest}
 }
 

@@ -408,7 +408,7 @@ type Device struct {
 	Host     bool
 	State    State
 	Manage   Manage
-	Profile  profiles.Platform // hardware facts
+	Profile  profiles.Platform `json:",omitzero"` // hardware facts
 	Pools    Pools             `json:",omitzero"` // wanted: of the profile; live: as the device says
 	Classes  [8]string         // class name per priority, "" = the model does not name it
 	CNP      string            // name of the class that carries congestion notifications, "" = the model names none
