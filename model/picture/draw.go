@@ -43,6 +43,7 @@ type tierRow struct {
 	row
 	y, high int
 	notes   []int // strands told about above the row
+	untold  int   // how many there are besides
 }
 
 // SVG draws n: every tier in a row, the highest at the top, with what links look like told beside them. Devices that are
@@ -146,7 +147,11 @@ func (d *drawing) placeRows() {
 				t.notes = append(t.notes, k)
 			}
 		}
-		gap := d.notesHigh(t.notes)
+		if len(t.notes) > mostNotes {
+			t.untold = len(t.notes) - mostNotes
+			t.notes = t.notes[:mostNotes]
+		}
+		gap := d.notesHigh(t)
 		if i > 0 {
 			gap = max(gap, rowGap)
 		}

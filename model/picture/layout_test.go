@@ -11,6 +11,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // mesh makes Nets: devices by name, and links between them.
@@ -211,6 +212,20 @@ func rowsApart(t fatal, d *drawing) {
 			right, next = s.x+s.w/2, max(next, s.y+s.h)
 		}
 		bottom = next
+	}
+}
+
+// TestManyKinds: the margin tells of some kinds of links, and how many there are besides.
+func TestManyKinds(t *testing.T) {
+	n := clos(0, 1, 12, 0)
+	for i := range n.Devices {
+		for j := range n.Devices[i].Ports {
+			n.Devices[i].Ports[j].Speed = units.BitRate(len(n.Devices[i].Ports)*1000+i*12+j+1) * gbps
+		}
+	}
+	texts := parse(t, SVG(n, Sheet{}))
+	if len(texts["noted"]) != mostNotes || !slices.Contains(texts["small"], "and 4 more: graph --links") {
+		t.Errorf("notes %q of %q", texts["noted"], texts["small"])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 const (
 	noteColumns = 31 // of the margin's text
 	mostListed  = 16 // rules, or hops, in a panel
+	mostNotes   = 8  // strands told about in a place
 )
 
 // noteText is what the margin says of a strand.
@@ -75,22 +76,22 @@ func (d *drawing) noteLines(kind int) []string {
 	return lines
 }
 
-func (d *drawing) notesHigh(kinds []int) int {
+func (d *drawing) notesHigh(r tierRow) int {
 	h := 0
-	for _, k := range kinds {
+	for _, k := range r.notes {
 		h += len(d.noteLines(k))*textHigh + 10
 	}
-	return h
+	return h + bit(r.untold > 0)*2*textHigh
 }
 
 // notes tells in the margin about each row, and above it about the links that lead up from it.
 func (d *drawing) notes() []*elem {
 	var out []*elem
 	for i, r := range d.rows {
-		y := r.y - d.notesHigh(r.notes)
+		y := r.y - d.notesHigh(r)
 		if i > 0 {
 			above := d.rows[i-1].y + max(d.rows[i-1].high, 3*textHigh)
-			y = above + (r.y-above-d.notesHigh(r.notes))/2
+			y = above + (r.y-above-d.notesHigh(r))/2
 		}
 		for _, k := range r.notes {
 			g := inside("note")
@@ -106,6 +107,9 @@ func (d *drawing) notes() []*elem {
 			}
 			y += 10
 			out = append(out, g)
+		}
+		if r.untold > 0 {
+			out = append(out, write("small", edgeOfSheet+30, y+textHigh, fmt.Sprintf("and %d more: graph --links", r.untold)))
 		}
 		out = append(out, d.rowNote(r))
 	}
