@@ -346,6 +346,13 @@ func (o *originJSON) String() string {
 	if o.Ref != "" {
 		s = strings.TrimSpace(s + " " + o.Kind + ": " + o.Ref)
 	}
+	of := " of "
+	for _, in := range o.Inputs {
+		if !in.Pos.IsZero() && in.Pos != o.Pos {
+			s += of + in.Pos.String()
+			of = ", "
+		}
+	}
 	for i, p := range o.Over {
 		s += [2]string{", over ", ", "}[min(i, 1)] + p.String()
 	}
