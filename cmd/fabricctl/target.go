@@ -168,7 +168,12 @@ func (ts targets) find(arg string) (target, error) {
 		if len(ts.app.fabric) == 0 {
 			return target{}, fail(exitError, "give the inventory that has it with -f; "+hint, "nothing says what %q is: no layer is given", arg)
 		}
-		return target{}, fail(exitError, cmp.Or(nearName(arg, ts.names(), "they have "), hint), "there is no device %q in the layers given with -f", arg)
+		if near := nearName(arg, ts.names(), "they have "); strings.HasPrefix(near, "they") {
+			hint = near + "; " + hint
+		} else {
+			hint = cmp.Or(near, hint)
+		}
+		return target{}, fail(exitError, hint, "there is no device %q in the layers given with -f", arg)
 	}
 	if !slices.Contains(systems(), os) {
 		return target{}, fail(exitUsage, "the operating systems are "+strings.Join(systems(), ", "),

@@ -94,10 +94,11 @@ func TestTargetsRefused(t *testing.T) {
 		arg  string
 		want string // parts of message and hint, joined by |
 	}{
-		{"unknown name", loginFlags{}, "old9", `there is no device "old9"|eos:ADDRESS`},
+		{"unknown name", loginFlags{}, "old9", `there is no device "old9"|they have old[1-3]; |eos:ADDRESS`},
+		{"a slip", loginFlags{}, "Old1", `there is no device "Old1"|did you mean old1?`},
 		{"unknown system", loginFlags{}, "ios:10.0.0.1", `no operating system is called "ios"|eos, linux, sonic`},
 		{"no platform", loginFlags{}, "old2", "nothing says what old2 is|platform: sonic/sn5600"},
-		{"no address", loginFlags{}, "old3", "no address of old3|devices.old3"},
+		{"no address", loginFlags{}, "old3", "no layer gives an address of old3|devices: {old3: {address: 10.0.0.11}}"},
 		{"bad port", loginFlags{}, "eos:10.0.0.1:70000", `"70000" is not a port|eos:10.0.0.12`},
 		{"bad host", loginFlags{}, "eos:-oProxyCommand=x", "is not an IP address or host name|eos:10.0.0.12"},
 		{"empty host", loginFlags{}, "eos:", "is not an IP address or host name|eos:10.0.0.12"},
