@@ -130,7 +130,11 @@ func targets(m *[64]uint8, ds []int) string {
 		if i > 0 {
 			s += ", "
 		}
-		s += "priority " + strconv.Itoa(int(tc))
+		if tc == intent.Unmapped {
+			s += "no priority"
+		} else {
+			s += "priority " + strconv.Itoa(int(tc))
+		}
 		if len(order) > 1 {
 			s += " (" + intent.Ranges(by[tc]) + ")"
 		}

@@ -82,7 +82,11 @@ func refused(_ *Pass, g grained, w *where) (f diag.Finding, ok bool) {
 		counts = ""
 	}
 	f.Msg = fmt.Sprintf("%s on %s: %s takes only a ramp%s", what, w, g.chip, counts)
-	f.Hint = setRamp(g.asked, intent.ECN{Kmin: g.has.Kmin, Kmax: g.has.Kmin + fewSteps*max(g.step, derive.RoundUp(g.cell, g.step)), Pmax: g.asked.Pmax})
+	kmax := g.has.Kmin + fewSteps*max(g.step, derive.RoundUp(g.cell, g.step))
+	if g.step == 1 {
+		kmax = derive.Times(g.has.Kmin, 2)
+	}
+	f.Hint = setRamp(g.asked, intent.ECN{Kmin: g.has.Kmin, Kmax: kmax, Pmax: g.asked.Pmax})
 	return f, true
 }
 

@@ -30,8 +30,8 @@ type Rule struct {
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
 	return []Rule{
-		bdgAcyclic, border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnDCTCP, ecnExpressible, ecnGranularity,
-		ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, losslessProtected, marking, mtuPath,
+		bdgAcyclic, border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnBeforePFC, ecnBeforePFCWorst, ecnDCTCP, ecnExpressible,
+		ecnGranularity, ecnKmaxBelowPFC, ecnNeverMarks, ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, incastFirst, losslessProtected, marking, mtuPath,
 		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,
 		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, watchdogSet, wredOnLossless,
 	}
