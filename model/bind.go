@@ -180,6 +180,7 @@ func (t *topology) bindNICs(d *Device, n *node) {
 				Related: []diag.Related{{Pos: p.From.At(), Msg: "the link is made here"}},
 			})
 		}
+		p.PCI = winning(text(e.get("pci")), p.PCI)
 		p.Iface = winning(text(e.get("netdev")).Or(text(e.get("pci"))), p.Iface)
 		p.NIC = winning(text(e.get("model")), p.NIC)
 		t.bindRail(d, p, integer(e.get("rail")))

@@ -224,6 +224,7 @@ type Port struct {
 	Bond     string         // of a host's port: the bond that it is a member of, "" if none
 	Rail     int            // of a host's port: its rail, from 1; 0 = not on a rail
 	NIC      Value[string]  // of a host's port: the NIC's model
+	PCI      Value[string]  // of a host's port: the NIC's PCI address, where the inventory gives one
 	Carries  Value[Carries] // what runs over the link; 0 = not said
 	From     *Origin        // the line that made it exist
 	Override *Override      // of this port, nil if none

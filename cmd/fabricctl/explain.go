@@ -67,6 +67,7 @@ type explainPort struct {
 	Bond     string         `json:"bond,omitempty"`
 	Rail     int            `json:"rail,omitempty"` // from 1
 	NIC      string         `json:"nic,omitempty"`
+	PCI      string         `json:"pci,omitempty"`
 	Breakout int            `json:"breakout,omitempty"`
 	Peer     string         `json:"peer,omitempty"`
 	PeerPort string         `json:"peer_port,omitempty"`
@@ -189,7 +190,13 @@ func portOf(dev *intent.Device, name string) *intent.Port {
 	if p := dev.Port(name); p != nil || !dev.Host {
 		return p
 	}
-	return cmp.Or(dev.Port(strings.ToLower(name)), dev.Port("0000:"+strings.ToLower(name)))
+	name = strings.ToLower(name)
+	for i := range dev.Ports {
+		if pci := strings.ToLower(dev.Ports[i].PCI); pci != "" && (pci == name || pci == "0000:"+name) {
+			return &dev.Ports[i]
+		}
+	}
+	return nil
 }
 
 // explainer says where values come from.
@@ -232,7 +239,7 @@ func (x *explainer) device(dev *intent.Device, ports []intent.Port) explainJSON 
 func (x *explainer) port(dev *intent.Device, p *intent.Port) explainPort {
 	e := explainPort{
 		Port: p.Name, Iface: p.Iface, IfaceAt: origin(p.IfaceAt), Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
-		NIC: p.NIC, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
+		NIC: p.NIC, PCI: p.PCI, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
 		Manage: []string{}, Values: []explainValue{},
 	}
 	if p.Speed > 0 {

@@ -73,11 +73,11 @@ func TestAbout(t *testing.T) {
 // TestExplainRef: a port is found by each of its names, and what is no priority is said to be none only behind a port.
 func TestExplainRef(t *testing.T) {
 	net := &intent.Net{Devices: []intent.Device{
-		{Name: "h1", Host: true, Ports: []intent.Port{{Name: "nic-1", Iface: "0000:17:00.0"}, {Name: "nic-2", Iface: "rdma1"}}},
+		{Name: "h1", Host: true, Ports: []intent.Port{{Name: "nic-1", Iface: "0000:17:00.0", PCI: "0000:17:00.0"}, {Name: "nic-2", Iface: "rdma1", PCI: "0000:AA:00.0"}}},
 		{Name: "leaf1", Ports: []intent.Port{{Name: "up-1", Iface: "et-0/0/1:2"}}},
 	}}
 	for ref, want := range map[string]string{
-		"h1:nic-1": "nic-1", "h1:0000:17:00.0": "nic-1", "h1:17:00.0": "nic-1", "h1:17:00.0:3": "nic-1 3", "h1:0000:17:00.0:7": "nic-1 7", "h1:rdma1": "nic-2",
+		"h1:nic-1": "nic-1", "h1:0000:17:00.0": "nic-1", "h1:17:00.0": "nic-1", "h1:17:00.0:3": "nic-1 3", "h1:0000:17:00.0:7": "nic-1 7", "h1:rdma1": "nic-2", "h1:0000:aa:00.0": "nic-2", "h1:AA:00.0:3": "nic-2 3",
 		"h1:18:00.0": `h1 has no port "18:00.0"`, "h1:nic-1:8": `"8" is not a priority: want 0 to 7`, "h1:nic-1:x": `"x" is not a priority: want 0 to 7`,
 		"leaf1:et-0/0/1:2": "up-1", "leaf1:et-0/0/1:2:3": "up-1 3", "leaf1:0000:17:00.0": `leaf1 has no port "0000:17:00.0"`,
 	} {

@@ -68,7 +68,7 @@ func foldPorts(ports []explainPort) []portGroup {
 	var groups []portGroup
 	for _, p := range ports {
 		k := p
-		k.Port, k.Iface, k.IfaceAt, k.Peer, k.PeerPort = "", "", nil, "", ""
+		k.Port, k.Iface, k.IfaceAt, k.PCI, k.Peer, k.PeerPort = "", "", nil, "", "", ""
 		if k.Neighbour != nil {
 			n := *k.Neighbour
 			n.Device, n.Port, n.Iface = "", "", ""
@@ -174,7 +174,7 @@ func printPortFacts(w io.Writer, p portGroup) {
 	for _, x := range []struct {
 		set  bool
 		text string
-	}{{p.NIC != "", p.NIC}, {p.Bond != "", p.Bond}, {p.Rail > 0, "rail " + strconv.Itoa(p.Rail)}} {
+	}{{p.NIC != "", p.NIC}, {p.PCI != "" && p.PCI != p.Iface, p.PCI}, {p.Bond != "", p.Bond}, {p.Rail > 0, "rail " + strconv.Itoa(p.Rail)}} {
 		if x.set {
 			nic = append(nic, x.text)
 		}

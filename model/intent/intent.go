@@ -375,6 +375,7 @@ type Port struct {
 	Bond     string        `json:",omitzero"` // hosts: the bond that the port is a member of, "" if none
 	Rail     int           `json:",omitzero"` // hosts: the rail, from 1; 0 = none
 	NIC      string        `json:",omitzero"` // hosts: the NIC's model as in the catalog, "" when not given
+	PCI      string        `json:",omitzero"` // hosts: the NIC's PCI address, "" when the inventory gives none
 	Carries  model.Carries `json:",omitzero"` // what runs over the link; 0 = not said
 	Breakout int           `json:",omitzero"` // how many links the physical port carries; 0 and 1 mean that this one has it alone
 	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects

@@ -122,7 +122,7 @@ func (r *resolver) device(m *model.Device) Device {
 		}
 		d.Ports = append(d.Ports, Port{
 			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site, Variant: variant, Ramps: c.ramps,
-			IfaceAt: p.Iface.From, RoleAt: p.RoleAt, Bond: p.Bond, Rail: p.Rail, NIC: p.NIC.V, Carries: p.Carries.V, Breakout: p.Breakout,
+			IfaceAt: p.Iface.From, RoleAt: p.RoleAt, Bond: p.Bond, Rail: p.Rail, NIC: p.NIC.V, PCI: p.PCI.V, Carries: p.Carries.V, Breakout: p.Breakout,
 			Speed: p.Speed.V, Cable: p.Cable.V, State: stateOver(state, p.Override),
 			Manage: owned, Policy: at,
 		})
