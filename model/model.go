@@ -92,7 +92,7 @@ type Class struct {
 	Reserved  Value[units.Bytes]   // what a port's group has to itself; unset: with Headroom
 	FanIn     Value[int]           // not rendered yet
 	Flows     Value[int]           // not rendered yet
-	DropNoARP Value[bool]          // drop_incomplete_arp; not rendered yet
+	DropNoARP Value[bool]          // drop_incomplete_arp: what has no known MAC address is dropped, not flooded
 }
 
 // ECN is a marking ramp as the model gives it; an unset field is inherited.

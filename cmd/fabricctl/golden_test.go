@@ -148,7 +148,7 @@ func existing(ports []string) string {
 	}
 	b.WriteString(`mtu: {fabric: 9100B, host: 9000B}
 classes:
-  - {name: training, dscp: [3, 26], priority: 3, lossless: true, ecn: {kmin: 2MB, kmax: 10MB, pmax: 5%}, bandwidth: 60%}
+  - {name: training, dscp: [3, 26], priority: 3, lossless: true, ecn: {kmin: 2MB, kmax: 10MB, pmax: 5%}, bandwidth: 60%, drop_incomplete_arp: true}
   - {name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}
   - {name: default, dscp: rest, priority: 0, bandwidth: 40%}
 pfc_watchdog: {detect: 200ms, restore: 200ms, poll: 200ms, action: drop}

@@ -43,6 +43,7 @@ classes:
     priority: 3
     lossless: true
 %[11]s    bandwidth: 60%%
+    drop_incomplete_arp: true   # true of routed links to hosts; if yours are in VLANs, see fabricctl rules arp-complete
   - name: cnp
     role: cnp
     dscp: [48]

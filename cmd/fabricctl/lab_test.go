@@ -28,7 +28,7 @@ topology:
     host_leaf: {speed: 400Gbps, cable: 5m}
 mtu: {fabric: 9214B, host: 9000B}
 classes:
-  - {name: training, dscp: [26], priority: 3, lossless: true, ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}, bandwidth: 60%}
+  - {name: training, dscp: [26], priority: 3, lossless: true, ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}, bandwidth: 60%, drop_incomplete_arp: true}
   - {name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}
   - {name: default, dscp: rest, priority: 0, bandwidth: 40%}
 pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}

@@ -81,6 +81,7 @@ func TestNoSecret(t *testing.T) {
 	_ = b.lab.Close()
 	play("drift")
 	play("graph")
+	play("deadlock")
 
 	for _, c := range (&app{sys: quiet()}).root().Commands() {
 		if name := c.Name(); !slices.Contains(seen, name) && !slices.Contains([]string{"init", "lab", "demo", "completion"}, name) {

@@ -30,6 +30,7 @@ type Rule struct {
 // Rules is the table, sorted by ID.
 func Rules() []Rule {
 	return []Rule{
+		arpComplete,
 		bdgAcyclic, border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnBeforePFC, ecnBeforePFCWorst, ecnDCTCP, ecnExpressible,
 		ecnGranularity, ecnKmaxBelowPFC, ecnNeverMarks, ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, incastFirst, losslessProtected, marking, mtuPath,
 		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,

@@ -54,7 +54,7 @@ func TestLosslessProtected(t *testing.T) {
 				p.Role = c.role
 			}
 			var got []string
-			for _, x := range lint.Check(n, f) {
+			for _, x := range lint.Check(n, routed(f)) {
 				if x.Rule == "lossless-protected" {
 					got = append(got, x.String())
 				}

@@ -127,7 +127,7 @@ platform: {asic: chip, iface: "Ethernet%d", iface_step: 8, source: vendor, confi
 					t.Fatal(x)
 				}
 			}
-			if d := cmp.Diff(c.want, texts(f.Acknowledge(lint.Check(n, f)))); d != "" {
+			if d := cmp.Diff(c.want, texts(f.Acknowledge(lint.Check(n, routed(f))))); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
