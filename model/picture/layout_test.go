@@ -217,13 +217,16 @@ func rowsApart(t fatal, d *drawing) {
 
 // TestManyKinds: the margin tells of some kinds of links, and how many there are besides.
 func TestManyKinds(t *testing.T) {
-	n := clos(0, 1, 12, 0)
+	n := clos(0, 1, 12, 1)
 	for i := range n.Devices {
 		for j := range n.Devices[i].Ports {
 			n.Devices[i].Ports[j].Speed = units.BitRate(len(n.Devices[i].Ports)*1000+i*12+j+1) * gbps
 		}
 	}
-	texts := parse(t, SVG(n, Sheet{}))
+	texts := parse(t, SVG(n, Sheet{NoHosts: true}))
+	if slices.Contains(texts["small"], "host") {
+		t.Error("the legend explains hosts, and none are drawn")
+	}
 	if len(texts["noted"]) != mostNotes || !slices.Contains(texts["small"], "and 4 more: graph --links") {
 		t.Errorf("notes %q of %q", texts["noted"], texts["small"])
 	}

@@ -285,7 +285,7 @@ func (d *drawing) legend(y int) ([]*elem, int) {
 		}
 	}
 	entry(true, "switch", sample("switch"))
-	entry(slices.ContainsFunc(d.graph.Tiers, func(t Tier) bool { return t.Tier == 0 }), "host", sample("host"))
+	entry(slices.ContainsFunc(d.boxes, func(b box) bool { return b.pods == nil && d.net.Devices[b.devices[0]].Host }), "host", sample("host"))
 	entry(has(func(f face) bool { return f.deep }), "several devices alike", func(x, y int) []*elem {
 		return []*elem{rect("switch", x+4, y-6, 26, 16, 4), rect("switch", x, y-10, 26, 16, 4)}
 	})
