@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
@@ -374,5 +375,26 @@ func TestMixedRamps(t *testing.T) {
 	}
 	if got := fmt.Sprint(len(old.Devices)); got != "9" {
 		t.Errorf("%s devices", got)
+	}
+}
+
+// BenchmarkCheckModel is a model with buffers and 32 hosts a leaf, at a quarter, at half and at the whole of 16 spines, 128
+// leaves and 4096 hosts: the time grows with the ports, and no faster.
+func BenchmarkCheckModel(b *testing.B) {
+	_, passes := examples(b, "ecn-before-pfc")
+	for _, part := range []int{4, 2, 1} {
+		text := strings.NewReplacer("leaves: {count: 4, platform: sonic/z9332f", fmt.Sprintf("leaves: {count: %d, platform: sonic/sn5600", 128/part), "spines: {count: 2, platform: sonic/z9332f", fmt.Sprintf("spines: {count: %d, platform: sonic/dbmvtx9180", 16/part),
+			"per_leaf: 2", "per_leaf: 32").Replace(passes.model)
+		f, l := model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(text)}}, "fabric.yaml")
+		if l.HasErrors() {
+			b.Fatal(l)
+		}
+		n, _ := intent.Resolve(f)
+		b.Run(fmt.Sprintf("%d-leaves", 128/part), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				lint.Check(n, f)
+			}
+		})
 	}
 }

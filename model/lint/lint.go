@@ -97,8 +97,9 @@ type Pass struct {
 	Places []Place       // by device, in order of the Net
 	Links  []Link        // each link once
 
-	rule  Rule
-	found diag.List
+	rule   Rule
+	found  diag.List
+	groups pauses // what pauses has found
 }
 
 // Place is all ports of one device that are alike for a rule: same policy, override site, role, state, ownership, NIC,

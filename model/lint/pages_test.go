@@ -52,7 +52,7 @@ var trusts = map[string]intent.Trust{"dscp": intent.TrustDSCP, "pcp": intent.Tru
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // examples are the ones under "## Fails" and "## Passes".
-func examples(t *testing.T, id string) (fails, passes example) {
+func examples(t testing.TB, id string) (fails, passes example) {
 	t.Helper()
 	page, ok := lint.Page(id)
 	if !ok {

@@ -37,9 +37,13 @@ type group struct {
 // pauses is where pause begins on a device, by priority.
 type pauses map[*intent.Device]*[8]sources
 
-// pauses finds the priority groups whose thresholds are known.
+// pauses finds the priority groups whose thresholds are known, once for all rules.
 func (p *Pass) pauses() pauses {
+	if p.groups != nil {
+		return p.groups
+	}
 	all := pauses{}
+	p.groups = all
 	for _, pl := range p.Places {
 		if pl.Device.Host || !pl.Knows(intent.AreaBuffer) || !pl.Knows(intent.AreaPFC) {
 			continue
