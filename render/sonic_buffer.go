@@ -178,15 +178,32 @@ func (l *sonicLifter) buffers(port string, p *intent.Policy) {
 		group := sonicGroupOf(p, tc)
 		row := groups[min(group, 7)]
 		switch profile := row.profile; {
-		case profile == "" && !l.dynamic:
-			q.Buffer = intent.Buffer{On: cable > 0, Device: cable > 0} // made when the switch comes to it
 		case profile == "":
+			made := cable > 0 && !l.dynamic // when the switch comes to it
+			q.Buffer = intent.Buffer{On: made, Device: made}
+			if made && len(l.db["BUFFER_POOL"]) > 0 { // a running switch, which has come to it
+				l.warn("BUFFER_PG|"+port, "priority %d is lossless, and the switch made no priority group for it: it does where pg_profile_lookup.ini has a row for the port's speed and %s", tc, cable)
+			}
 		case sonicMade(profile):
 			q.Buffer = intent.Buffer{On: true, Device: true}
+			l.stale(port, row, cable)
 		default:
 			q.Buffer = l.profile(row.row, profile)
 		}
 		l.egress(port, sonicQueueOf(p, tc))
+	}
+}
+
+// stale warns of a group that the switch made for another speed or cable than the port has: buffermgrd keeps a profile that
+// is there.
+func (l *sonicLifter) stale(port string, row sonicBound, cable units.Length) {
+	parts := strings.Split(row.profile, "_")
+	if len(parts) < 4 {
+		return
+	}
+	speed, told := l.db["PORT"][port]["speed"], fmt.Sprintf("%dm", cable/units.Metre)
+	if speed != "" && parts[2] != speed || cable > 0 && parts[3] != told {
+		l.warn(row.row, "the switch made %s, and the port has %s Mbps and a cable of %s", row.profile, speed, told)
 	}
 }
 

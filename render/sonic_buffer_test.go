@@ -114,7 +114,7 @@ func TestSonicBufferRange(t *testing.T) {
 	}
 	on := Apply(live, []Change{{Op: Add, Key: Key{"PORT_QOS_MAP", "Ethernet0", "pfc_enable[3]"}, After: ptr("on")}})
 	lifted, l := sonicLift(Apply(on, cs), Facts{})
-	if got := lifted["Ethernet0"].Queues[3].Buffer; got.Device || got.Headroom != 203*units.KiB || l.Count(diag.Warning) > 0 {
+	if got := lifted["Ethernet0"].Queues[3].Buffer; got.Device || got.Headroom != 203*units.KiB || slices.ContainsFunc(l, func(f diag.Finding) bool { return strings.Contains(f.Msg, "priority 3") }) {
 		t.Errorf("got %+v %v", got, l)
 	}
 }
@@ -207,7 +207,7 @@ func TestSonicBufferNotExpressible(t *testing.T) {
 
 // What a switch holds is read as it stands, and what cannot be right is said.
 func TestSonicBufferLift(t *testing.T) {
-	const port = `"PORT": {"Ethernet0": {"mtu": "9100"}}, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}`
+	const port = `"PORT": {"Ethernet0": {"mtu": "9100", "speed": "100000"}}, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}`
 	const profile = `"BUFFER_PROFILE": {"mine": {"pool": "ingress_lossless_pool", "size": "1248", "xoff": "165568", "xon": "2288", "xon_offset": "2288", "dynamic_th": "-3"},
 		"q_lossy": {"pool": "egress_lossy_pool", "size": "0", "dynamic_th": "3"}}`
 	mine := intent.Buffer{On: true, Alpha: units.Ratio{Num: 1, Den: 8}, Headroom: 165568, Xon: 2288, XonOffset: 2288, Reserved: 1248}
@@ -220,6 +220,18 @@ func TestSonicBufferLift(t *testing.T) {
 	}{
 		"nothing about buffers": {``, 0, false, intent.Buffer{}, ""},
 		"a pool and no group":   {`"BUFFER_POOL": {"ingress_lossless_pool": {"mode": "dynamic"}}`, 0, true, intent.Buffer{}, ""},
+		"a pool, a cable and no group": {
+			`"BUFFER_POOL": {"ingress_lossless_pool": {"mode": "dynamic"}}, "CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m"}}`, 40 * units.Metre, true,
+			intent.Buffer{On: true, Device: true}, "the switch made no priority group for it: it does where pg_profile_lookup.ini has a row for the port's speed and 40m",
+		},
+		"made for another cable": {
+			`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "5m"}}, "BUFFER_PG": {"Ethernet0|3-4": {"profile": "pg_lossless_100000_40m_profile"}}`, 5 * units.Metre, true,
+			intent.Buffer{On: true, Device: true}, "the switch made pg_lossless_100000_40m_profile, and the port has 100000 Mbps and a cable of 5m",
+		},
+		"made for another speed": {
+			`"BUFFER_PG": {"Ethernet0|3": {"profile": "pg_lossless_400000_40m_profile"}}`, 0, true,
+			intent.Buffer{On: true, Device: true}, "the switch made pg_lossless_400000_40m_profile, and the port has 100000 Mbps",
+		},
 		"a cable":               {`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m"}}`, 40 * units.Metre, true, intent.Buffer{On: true, Device: true}, ""},
 		"no cable":              {`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "0m"}}`, 0, true, intent.Buffer{}, ""},
 		"a strange cable":       {`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "forty"}}`, 0, false, intent.Buffer{}, `the cable of Ethernet0 is "forty"`},
