@@ -16,7 +16,15 @@ import (
 // said, and stays.
 func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 	own, prefix := sonicOwns(d, f), fabricPrefix(sonicNameLimit, sonicNameRune, d.Fabric)
-	bound, maps := slices.Concat(live.scope("BUFFER_PG"), live.scope("QUEUE")), live.scope("PORT_QOS_MAP")
+	maps := live.scope("PORT_QOS_MAP")
+	var bound Config // to what is ours, and no class asks for it any more: mostly nothing
+	for _, rows := range []Config{live.scope("BUFFER_PG"), live.scope("QUEUE")} {
+		for i := range rows {
+			if hasPrefix(rows[i].Value, prefix) && !own(rows[i].Key) {
+				bound = append(bound, rows[i])
+			}
+		}
+	}
 	var keys []Key
 	stay := map[int][]string{} // priority to interfaces
 	for i := range d.Ports {
@@ -25,7 +33,7 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 			continue
 		}
 		for prio, class := range d.Classes {
-			bindings, ours := sonicLeftQueue(p, prio, own, prefix, bound)
+			bindings, ours := sonicLeftQueue(p, prio, bound)
 			keys = append(keys, bindings...)
 			if class != "" {
 				continue
@@ -56,13 +64,15 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 	return slices.Compact(keys), l.Sort()
 }
 
-// sonicLeftQueue is what the rows of a queue and of the priority group of its number bind and no class asks for any more,
-// in the areas that are owned; ours reports whether they bind anything with the prefix of this fabric. live is the rows of
-// queues and groups.
-func sonicLeftQueue(p *intent.Port, queue int, own func(Key) bool, prefix string, live Config) (keys []Key, ours bool) {
+// sonicLeftQueue is what the rows of a queue and of the priority group of its number bind, of what is bound to something
+// of this fabric and no class asks for, in the areas that are owned; ours reports whether they bind anything of it.
+func sonicLeftQueue(p *intent.Port, queue int, bound Config) (keys []Key, ours bool) {
+	if len(bound) == 0 {
+		return nil, false
+	}
 	row := p.Iface + "|" + strconv.Itoa(queue)
 	for _, k := range []Key{{"QUEUE", row, "scheduler"}, {"QUEUE", row, "wred_profile"}, {"BUFFER_PG", row, "profile"}} {
-		if !hasPrefix(live.Get(k.Scope, k.Object, k.Field), prefix) || own(k) {
+		if _, found := bound.Find(k); !found {
 			continue
 		}
 		ours = true
