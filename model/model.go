@@ -90,8 +90,8 @@ type Class struct {
 	Xon       Value[AutoBytes]     // where sending goes on; unset: auto
 	XonOffset Value[units.Bytes]   // or so far below xoff; unset: with Xon
 	Reserved  Value[units.Bytes]   // what a port's group has to itself; unset: with Headroom
-	FanIn     Value[int]           // not rendered yet
-	Flows     Value[int]           // not rendered yet
+	FanIn     Value[int]           // ports that send to one at least when it is congested; not given = 2
+	Flows     Value[int]           // of each of these ports; not given = 16
 	DropNoARP Value[bool]          // drop_incomplete_arp: what has no known MAC address is dropped, not flooded
 }
 

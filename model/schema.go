@@ -259,8 +259,8 @@ func classSchema(whole bool) *field {
 		bandwidth,
 		weight,
 		leaf("scheduling", enumScalar("strict", "weighted", "none"), "strict: before all weighted classes; weighted: by bandwidth (the default); none: the queue has no scheduler of its own, and what the device does by itself holds"),
-		leaf("fan_in", intScalar("number", 1, 4096), "how many senders share a port at least when it is congested; default 2").inert(),
-		leaf("flows", intScalar("number", 1, 1<<20), "how many flows each of these senders has; default 16").inert(),
+		leaf("fan_in", intScalar("number", 1, 4096), "how many ports send to one at least when it is congested, for the rules about ECN; default 2"),
+		leaf("flows", intScalar("number", 1, 1<<20), "how many flows each of these ports carries, for the rules about ECN; default 16"),
 		leaf("drop_incomplete_arp", boolScalar(), "true: packets to hosts whose MAC address is not known are dropped, not flooded, which on a lossless class can lock the fabric"),
 	}}
 }

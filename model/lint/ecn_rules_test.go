@@ -53,16 +53,6 @@ func TestReferenceRamps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type given struct {
-		Kmin, Kmax units.Bytes
-		Alpha      float64
-		Pool, B    int64
-		FanIn      int `yaml:"fan_in"`
-		Beta, K, N int
-		TF         int64
-		C          int64
-		Pmax       float64
-	}
 	var table struct {
 		Invariants []struct {
 			ID        string
