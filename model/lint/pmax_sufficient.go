@@ -18,13 +18,12 @@ var pmaxSufficient = Rule{
 	Run:      runPmaxSufficient,
 }
 
-// weakRamp is a pmax that so many flows at one speed need more of.
+// weakRamp is a pmax that so many flows need more of.
 type weakRamp struct {
 	prio   int
 	class  string
 	pmax   units.Percent
 	line   diag.Pos
-	speed  units.BitRate
 	load   load
 	active bool
 }
@@ -36,27 +35,32 @@ func runPmaxSufficient(p *Pass) {
 	}
 	need := map[point]units.Percent{}
 	var bad causes[weakRamp]
+	slowest := map[weakRamp]units.BitRate{} // which needs most
 	for _, r := range p.ramps() {
 		l := p.load(r.Device, r.prio)
 		at := point{r.Port.Speed, l.fanIn * l.flows}
 		if _, known := need[at]; !known {
+			need[at] = 0 // where there is no fixed point
 			if x, ok := derive.FixedPointOf(derive.PaperDCQCN(), at.speed, at.flows); ok {
 				need[at] = x.PmaxNeeded()
-			} else {
-				need[at] = 0
 			}
 		}
 		if r.ecn.Pmax < need[at] {
-			bad.add(weakRamp{r.prio, r.class, r.ecn.Pmax, r.lines().pmax, at.speed, l, r.Active}, r.Place)
+			k := weakRamp{r.prio, r.class, r.ecn.Pmax, r.lines().pmax, l, r.Active}
+			bad.add(k, r.Place)
+			if v, known := slowest[k]; !known || at.speed < v {
+				slowest[k] = at.speed
+			}
 		}
 	}
 	for k, w := range bad.all {
-		needed := need[point{k.speed, k.load.fanIn * k.load.flows}]
-		fanIn, flows := k.load.related()
+		speed, flows := slowest[k], k.load.fanIn*k.load.flows
+		needed := need[point{speed, flows}]
+		fanInLine, flowsLine := k.load.related()
 		p.report(w, diag.Finding{
-			Pos: cmp.Or(k.line, fanIn.Pos, flows.Pos), Related: []diag.Related{fanIn, flows},
+			Pos: cmp.Or(k.line, fanInLine.Pos, flowsLine.Pos), Related: []diag.Related{fanInLine, flowsLine},
 			Msg: fmt.Sprintf("pmax %v of %s is too little for %d flows (fan-in %d, %d each) at %v on %s: DCQCN comes to rest where %v is marked, so the queue leaves the ramp and swings around kmax",
-				k.pmax, k.class, k.load.fanIn*k.load.flows, k.load.fanIn, k.load.flows, k.speed, w, needed),
+				k.pmax, k.class, flows, k.load.fanIn, k.load.flows, speed, w, needed),
 			Hint: fmt.Sprintf("raise pmax to at least %v, or acknowledge %s with the reason", needed, p.rule.ID),
 		})
 	}
