@@ -179,10 +179,8 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if err != nil {
 		return nil, err
 	}
-	if kind == KindRollback {
-		if err := e.later(id, st); err != nil {
-			return nil, err
-		}
+	if err := e.later(id, st, kind); err != nil {
+		return nil, err
 	}
 	moved := e.Model != "" && e.Model != st.head.Plan.Model
 	if moved && kind == KindResume {
@@ -237,15 +235,24 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	return a.end(ctx), nil
 }
 
-// later refuses to take back a run while a later one is in force on the same devices: undoing below it would end in a
+// later refuses to work on a run while a later one is in force on the same devices: those that it was sent to, to take it
+// back, and those that it has changes for, to finish it. Undoing below the later one, or writing over it, would end in a
 // state that nobody planned.
-func (e *Engine) later(id string, st *story) error {
+func (e *Engine) later(id string, st *story, kind Kind) error {
 	if len(st.attempts) == 0 {
 		return nil
 	}
 	runs, err := Runs(e.StateDir, e.Now())
 	if err != nil {
 		return err
+	}
+	concerns, hint := st.begun, "roll that one back first"
+	if kind == KindResume {
+		concerns, hint = map[string]bool{}, hint+", or plan and apply again: a new plan has what is left of this one"
+		for i := range st.head.Plan.Devices {
+			d := &st.head.Plan.Devices[i]
+			concerns[d.Name] = len(d.Steps) > 0
+		}
 	}
 	for _, r := range runs {
 		if r.ID == id || !r.Started.After(st.attempts[0].Started) {
@@ -256,10 +263,10 @@ func (e *Engine) later(id string, st *story) error {
 			continue
 		}
 		for _, x := range h.Attempts[len(h.Attempts)-1].Results {
-			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && st.begun[x.Device] && sameBox(st.head.Plan, h.Plan, x.Device) {
+			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && concerns[x.Device] && sameBox(st.head.Plan, h.Plan, x.Device) {
 				return &RefusedError{
 					Reason: fmt.Sprintf("run %s%s came later and is in force on %s", r.ID, ofAnother(h.Plan.Fabric, st.head.Plan.Fabric), x.Device),
-					Hint:   "roll that one back first", Err: drivers.ErrMoved,
+					Hint:   hint, Err: drivers.ErrMoved,
 				}
 			}
 		}

@@ -264,6 +264,40 @@ func TestLaterRunOfUnknownState(t *testing.T) {
 	}
 }
 
+// An older run is not finished where a later one is in force, not even on a device that the later one could not reach:
+// the two hold different agreements. It names the later one and writes nothing, and goes on once that was taken back.
+func TestResumeBelowALaterRun(t *testing.T) {
+	f := newFabric(stateDir(t), "s1", "s2")
+	s2 := f.boxes["s2"]
+	p := f.plan(t)
+	s2.onOpen = func(int) error { return errLost }
+	if r, err := f.e.Apply(context.Background(), p, leave); ExitCode(r, err) != 3 {
+		t.Fatal(r, err)
+	}
+	f.now = f.now.Add(1)
+	f.want["s1"] = append(newConfig(), conf("watch p1 time 900")...).Sorted()
+	if r, err := f.e.Apply(context.Background(), f.plan(t), leave); ExitCode(r, err) != 3 {
+		t.Fatal(r, err)
+	}
+	s2.onOpen = nil
+	n := s2.writes + f.boxes["s1"].writes
+	r, err := f.e.Resume(context.Background(), "run-1")
+	if ExitCode(r, err) != 4 || !errors.Is(err, drivers.ErrMoved) || !strings.Contains(err.Error(), "run run-2 came later and is in force on s1") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if s2.writes+f.boxes["s1"].writes != n {
+		t.Error("something was written")
+	}
+	if r, err := f.e.Rollback(context.Background(), "run-2"); ExitCode(r, err) != 0 {
+		t.Fatal(r, err)
+	}
+	f.want["s1"] = newConfig()
+	if r, err := f.e.Resume(context.Background(), "run-1"); ExitCode(r, err) != 0 {
+		t.Errorf("after the later one was taken back: %+v, %v", r, err)
+	}
+	f.mustHold(t, "resume", true, nil)
+}
+
 // A lease whose file is gone was lost, and the sentence for that needs no name.
 func TestLeaseFileGone(t *testing.T) {
 	f := newFabric(stateDir(t), "s1")
