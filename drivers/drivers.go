@@ -48,6 +48,8 @@ type Caps struct {
 	Atomic           bool `json:"atomic"`             // a commit happens whole or not at all
 	PersistsOnCommit bool `json:"persists_on_commit"` // a commit is saved at once
 	Counters         bool `json:"counters"`           // Sensor is implemented
+
+	ReadOnly string `json:"read_only,omitempty"` // why it can be read and not written; "" when it can be written
 }
 
 // Reader is a device that can only be looked at.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,8 @@ func (a *app) newApply() *cobra.Command {
 		Short: "Carry out a plan: write, read back, confirm, save",
 		Long: `Apply a plan file made by plan --out, or plan the model and apply that. Before each device is touched, its undo is in
 the journal; after the write it is read back over a new connection, and only then confirmed and saved. A device whose
-live state has moved since the plan is refused, and so is a plan of another model, or with a device that must not be
-written (exit 4). The model is needed with a plan file too: it says how to reach the devices, and the file must not ask
+live state has moved since the plan is refused, and so is a plan of another model, or with a device that must not or
+cannot be written (exit 4). The model is needed with a plan file too: it says how to reach the devices, and the file must not ask
 for more than it.
 
 Without a plan file, apply shows the plan and asks on a terminal, unless --yes is given; elsewhere --yes is needed. A change that makes links flap, or worse, needs
@@ -95,6 +96,9 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		if unfit != nil {
 			return a.finish(ctx, nil, unfit, json)
 		}
+		if err := e.Look(ctx, p); err != nil {
+			return interrupted(ctx, fmt.Errorf("nothing was written: %w", err))
+		}
 	} else {
 		if p, err = a.planFor(ctx, e, m, o.planFlags); err != nil {
 			return err
@@ -103,7 +107,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 			return err
 		}
 	}
-	if err := p.Refusal(); err != nil {
+	if err := cmp.Or(p.Refusal(), p.Unwritable()); err != nil {
 		return a.finish(ctx, nil, err, json)
 	}
 	if err := applicable(p, o.opts); err != nil {

@@ -44,7 +44,7 @@ func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
 		return f, drivers.Caps{}, err
 	}
 	f.Aliases = aliases(ls)
-	return f, drivers.Caps{}, nil
+	return f, drivers.Caps{ReadOnly: s.why.Error()}, nil
 }
 
 // aliases leads from a PCI address to its link. A representor's PCI device is another's, and a device with several

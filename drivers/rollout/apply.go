@@ -24,7 +24,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	if err := cmp.Or(p.check(), p.bound()); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	if err := p.Refusal(); err != nil {
+	if err := cmp.Or(p.Refusal(), p.Unwritable()); err != nil {
 		return nil, err
 	}
 	early, gate := settled(p)

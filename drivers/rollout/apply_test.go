@@ -212,6 +212,9 @@ func TestRefusals(t *testing.T) {
 		{name: "unverified", opt: leave, says: "--accept-unverified", rig: func(f *fabric, p *Plan) { p.Devices[1].Verified = false }},
 		{name: "read-only", opt: leave, says: "read-only", is: drivers.ErrReadOnly, rig: func(f *fabric, p *Plan) { f.e.ReadOnly = true }},
 		{name: "refused risk", opt: leave, says: "would refuse", rig: func(f *fabric, p *Plan) { p.Devices[0].Risks[0].Class = render.Refused }},
+		{name: "cannot be written", opt: leave, says: "changes for s1 and 1 other, which can only be read: no agent; put it there (do that, or", is: drivers.ErrReadOnly, rig: func(f *fabric, p *Plan) {
+			p.Devices[0].Caps.ReadOnly, p.Devices[1].Caps.ReadOnly = "no agent; put it there", "no agent; put it there"
+		}},
 		{name: "busy", opt: leave, says: "eve@far holds the lease for run other", rig: func(f *fabric, p *Plan) {
 			journal.Acquire(context.Background(), LeasesDir(f.e.StateDir), "pod1", journal.Holder{Owner: "eve@far", Host: "far", PID: 1, Run: "other"}, time.Hour, journal.Options{Now: f.e.Now})
 		}},
