@@ -119,6 +119,32 @@ func TestSonicBufferRange(t *testing.T) {
 	}
 }
 
+// A row of several groups that somebody bound goes where the switch is to make their buffers, when all of them are the
+// model's; when one is not it stays, and that is said.
+func TestSonicBufferBoundRange(t *testing.T) {
+	d := bufferDevice(made(40 * units.Metre))
+	live := sonicLive("3-4")
+	for i := range live {
+		if live[i].Value == "pg_lossless_400000_40m_profile" {
+			live[i].Value = "ingress_lossless_profile"
+		}
+	}
+	said := func() string {
+		_, l := Owned(&sonic, d, Facts{}, live)
+		if i := slices.IndexFunc(l, func(f diag.Finding) bool { return f.Rule == "stays-bound" }); i >= 0 {
+			return l[i].Msg
+		}
+		return ""
+	}
+	if cs := bufferChanges(t, d, live); len(cs) > 0 || !strings.Contains(said(), "binds a profile to priority groups 3-4 on Ethernet0, Ethernet8") {
+		t.Errorf("%s\n%s", describe(cs), said())
+	}
+	d.Classes[4] = "bulk"
+	if got := describe(bufferChanges(t, d, live)); got != "remove BUFFER_PG|Ethernet0|3-4|profile\nremove BUFFER_PG|Ethernet8|3-4|profile" || said() != "" {
+		t.Errorf("%s\n%s", got, said())
+	}
+}
+
 func describe(cs []Change) string {
 	var lines []string
 	for _, c := range cs {
@@ -222,15 +248,18 @@ func TestSonicBufferLift(t *testing.T) {
 		"a pool and no group":   {`"BUFFER_POOL": {"ingress_lossless_pool": {"mode": "dynamic"}}`, 0, true, intent.Buffer{}, ""},
 		"a pool, a cable and no group": {
 			`"BUFFER_POOL": {"ingress_lossless_pool": {"mode": "dynamic"}}, "CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m"}}`, 40 * units.Metre, true,
-			intent.Buffer{On: true, Device: true}, "the switch made no priority group for it: it does where pg_profile_lookup.ini has a row for the port's speed and 40m",
+			intent.Buffer{On: true, Device: true},
+			"the switch made no priority group for it: it does where pg_profile_lookup.ini has a row for the port's speed and 40m",
 		},
 		"made for another cable": {
 			`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "5m"}}, "BUFFER_PG": {"Ethernet0|3-4": {"profile": "pg_lossless_100000_40m_profile"}}`, 5 * units.Metre, true,
-			intent.Buffer{On: true, Device: true}, "the switch made pg_lossless_100000_40m_profile, and the port has 100000 Mbps and a cable of 5m",
+			intent.Buffer{On: true, Device: true},
+			"the switch made pg_lossless_100000_40m_profile, and the port has 100000 Mbps and a cable of 5m",
 		},
 		"made for another speed": {
 			`"BUFFER_PG": {"Ethernet0|3": {"profile": "pg_lossless_400000_40m_profile"}}`, 0, true,
-			intent.Buffer{On: true, Device: true}, "the switch made pg_lossless_400000_40m_profile, and the port has 100000 Mbps",
+			intent.Buffer{On: true, Device: true},
+			"the switch made pg_lossless_400000_40m_profile, and the port has 100000 Mbps",
 		},
 		"a cable":               {`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "40m"}}`, 40 * units.Metre, true, intent.Buffer{On: true, Device: true}, ""},
 		"no cable":              {`"CABLE_LENGTH": {"AZURE": {"Ethernet0": "0m"}}`, 0, true, intent.Buffer{}, ""},

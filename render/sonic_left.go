@@ -52,8 +52,9 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 			on("pfcwd_sw_enable", intent.AreaWatchdog)
 		}
 	}
+	ranges, l := sonicLeftRanges(d, live)
+	keys = append(keys, ranges...)
 	slices.SortFunc(keys, Key.Compare)
-	var l diag.List
 	for prio, ports := range stay {
 		l.Add(diag.Finding{
 			Rule: "stays-lossless", Severity: diag.Info, At: d.Name,
@@ -81,4 +82,37 @@ func sonicLeftQueue(p *intent.Port, queue int, bound Config) (keys []Key, ours b
 		}
 	}
 	return keys, ours
+}
+
+// sonicLeftRanges finds the rows that bind one profile to several priority groups, where the model has the switch make
+// their buffers itself: beside such a row it does not. A row goes when all its groups are the model's, and stays, which is
+// said, when one is not.
+func sonicLeftRanges(d intent.Device, live Config) (keys []Key, l diag.List) {
+	owned := map[string]sonicOwned{}
+	for i := range d.Ports {
+		if p := &d.Ports[i]; sonicModelled(p) {
+			owned[p.Iface] = owned[p.Iface].and(sonicOwnedBy(&d, p))
+		}
+	}
+	stay := map[string][]string{} // row without its port to interfaces
+	for _, s := range live.scope("BUFFER_PG") {
+		port, lo, hi, ok := sonicQueueRow(s.Key.Object)
+		o := owned[port]
+		if row := sonicGroups(lo, hi); !ok || lo == hi || s.Key.Field != "profile" || sonicMade(s.Value) || o.groups&^o.ours&row == 0 {
+			continue
+		} else if row&^(o.groups|o.free) == 0 {
+			keys = append(keys, s.Key)
+		} else {
+			at := strconv.Itoa(lo) + "-" + strconv.Itoa(hi)
+			stay[at] = append(stay[at], port)
+		}
+	}
+	for row, ports := range stay {
+		l.Add(diag.Finding{
+			Rule: "stays-bound", Severity: diag.Warning, At: d.Name,
+			Msg:  fmt.Sprintf("one row of BUFFER_PG binds a profile to priority groups %s on %s, and the model has a class for some of them alone: it stays", row, strings.Join(sortedPorts(ports), ", ")),
+			Hint: "split it into a row for each group by hand, or name classes with all of these priorities",
+		})
+	}
+	return keys, l
 }

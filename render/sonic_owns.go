@@ -118,12 +118,15 @@ func sonicOwnedBy(d *intent.Device, p *intent.Port) sonicOwned {
 // group reports whether the row of priority groups lo to hi is owned: that of one lossless class, or a range of nothing
 // but groups of ours and groups that nobody asks for, since beside it the rows of ours would mean two things.
 func (o sonicOwned) group(lo, hi int) bool {
-	row := uint64(1)<<(hi+1) - uint64(1)<<lo
+	row := sonicGroups(lo, hi)
 	if lo == hi {
 		return o.groups&row != 0
 	}
 	return o.ours&row != 0 && row&^(o.ours|o.free) == 0
 }
+
+// sonicGroups is the groups lo to hi as bits.
+func sonicGroups(lo, hi int) uint64 { return uint64(1)<<(hi+1) - uint64(1)<<lo }
 
 // sonicOwnsRow reports whether a key of a port's own rows is owned. A row as such is, when any of its fields is.
 func sonicOwnsRow(d *intent.Device, ports map[string]sonicOwned, k Key) bool {

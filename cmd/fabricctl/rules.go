@@ -55,6 +55,7 @@ func otherRules() []ruleJSON {
 			[3]string{render.NeedsAdoption, "objects on the device have to be taken over before this can be written", "allow it with --adopt or manage.adopt, or observe the area"},
 			[3]string{"not-expressible", "the target cannot say what the model asks for", "change the value as the hint says, or do not own the area there"},
 			[3]string{"one-value", "a device has one value where the model asks for two", "give both places the same value, or move the override to where each has its own"},
+			[3]string{"stays-bound", "one row of a switch gives several priority groups a buffer, some of them of no class of the model", "split the row by hand, or name classes with all of these priorities"},
 			[3]string{"stays-lossless", "a priority that no class of the model has is lossless on a device, and stays so", "remove it by hand if nobody needs it, or name a class with it"},
 			[3]string{"watchdog-polling", "the device polls more slowly than the watchdog needs", "lower poll as the hint says"},
 			[3]string{"watchdog-timers-stay", "watchdog timers stay on a device although no port of the model has a watchdog", "remove them by hand if nobody needs them"},

@@ -233,7 +233,7 @@ func likeRow(p *profiles.Platform, row profiles.HeadroomRow, speed units.BitRate
 // tell has the device know its cable: as long as the row of its own table that covers it, since it makes nothing for a
 // length that it does not have.
 func (b *bufferer) tell() {
-	told, from := (b.in.Cable+units.Metre-1)/units.Metre*units.Metre, b.cable
+	told, from := units.Length(derive.RoundUp(units.Bytes(b.in.Cable), units.Bytes(units.Metre))), b.cable
 	if row := b.auto.Row; row != (profiles.HeadroomRow{}) {
 		told = row.Cable
 	} else if row, _, ok := b.in.Platform.HeadroomAt(b.in.Speed, b.in.Cable); ok {
@@ -379,7 +379,7 @@ func (r *resolver) oddShare(k *model.Class, platform, format, hint string) {
 // xon is where sending goes on: as the class says, as the platform's own table or formula has it, or two frames below the
 // threshold, so that a frame on its way in does not pause again at once.
 func (b *bufferer) xon(k *model.Class, x *bufferAsk) {
-	switch below := derive.RoundUp(2*b.in.MTU, b.in.Platform.Cell); {
+	switch below := derive.RoundUp(derive.Times(b.in.MTU, 2), b.in.Platform.Cell); {
 	case k.Xon.Set && !k.Xon.V.Auto:
 		x.buffer.Xon, x.origins["xon"] = k.Xon.V.Bytes, k.Xon.From
 		return
