@@ -173,6 +173,10 @@ func (r *resolver) buffers(c *compiled, classes []model.Class, l link, cable *mo
 	b.in = Ingress{Platform: *p, Speed: l.speed, Cable: l.cable, MTU: c.policy.MTU, Lanes: l.lanes, Shared: b.pools.Headroom > 0}
 	b.auto, b.fits = AutoHeadroom(b.in)
 	b.like = likeRow(p, b.auto.Row, l.speed)
+	if len(p.Headroom) == 0 && b.pools.Shared == 0 && !slices.ContainsFunc(classes, asksForBuffer) {
+		c.policy.Known &^= AreaSet(AreaBuffer) // nothing is known of how its buffers are made, and nothing is asked
+		return
+	}
 	var asks []bufferAsk
 	for i := range classes {
 		if k := &classes[i]; k.Lossless.V {
@@ -183,10 +187,6 @@ func (r *resolver) buffers(c *compiled, classes []model.Class, l link, cable *mo
 			}
 			asks = append(asks, x)
 		}
-	}
-	if len(p.Headroom) == 0 && b.pools.Shared == 0 && !slices.ContainsFunc(classes, asksForBuffer) {
-		c.policy.Known &^= AreaSet(AreaBuffer) // nothing is known of how its buffers are made, and nothing is asked
-		return
 	}
 	made := !slices.ContainsFunc(asks, func(x bufferAsk) bool { return !x.made })
 	switch {
