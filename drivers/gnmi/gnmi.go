@@ -152,7 +152,6 @@ func (d *Device) dial(ctx context.Context) error {
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithUserAgent("fabricctl"),
-		grpc.WithSharedWriteBuffer(true), // a connection writes seldom, and there are many
 		grpc.WithDisableServiceConfig(),
 	)
 	if err != nil {
