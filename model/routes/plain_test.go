@@ -23,8 +23,10 @@ type plain struct {
 	net  *intent.Net
 	dev  map[string]*intent.Device
 	gone map[string]bool // "device" or "device:port"
-	memo map[step][]hop
-	can  map[step]bool
+
+	around string // a switch that is sent to as if it still had its link to an endpoint
+	memo   map[step][]hop
+	can    map[step]bool
 }
 
 // step is a question that is asked again and again.
@@ -154,6 +156,8 @@ func (p *plain) tries(h hop, s state, e point, more int, sideways bool) bool {
 	switch {
 	case e.ends(h):
 		return more == 0
+	case h.to == p.around && p.beside(e) != nil:
+		return more == 1
 	case more == 0 || p.dev[h.to].Host:
 		return false
 	}
@@ -167,9 +171,19 @@ func (p *plain) falls(v string, e point) bool {
 	})
 }
 
+// beside are the links within a tier that lead from the switch sent to on to e.
+func (p *plain) beside(e point) (hs []hop) {
+	for _, h := range p.links(p.around) {
+		if p.kind(h) == lateral && slices.ContainsFunc(p.links(h.to), e.ends) {
+			hs = append(hs, h)
+		}
+	}
+	return hs
+}
+
 // edgesOf walks from all endpoints to all others, over the next links of each of nets, as far as they are there in the
-// first, and adds who waits for whom. With around, switches of that name go sideways to e.
-func edgesOf(nets []*plain, ps []point, only func(e point) bool, around string, into map[[2]hop]bool, used map[hop]bool) {
+// first, and adds who waits for whom.
+func edgesOf(nets []*plain, ps []point, only func(e point) bool, into map[[2]hop]bool, used map[hop]bool) {
 	for i, e := range ps {
 		if !only(e) {
 			continue
@@ -181,16 +195,10 @@ func edgesOf(nets []*plain, ps []point, only func(e point) bool, around string, 
 		seen := map[at]bool{}
 		var walk func(h hop, s state)
 		nextAll := func(v string, s state) (hs []hop) {
-			for k, n := range nets {
-				if k == 0 && v == around {
-					for _, h := range n.links(v) {
-						if n.kind(h) == lateral && slices.ContainsFunc(n.links(h.to), e.ends) {
-							hs = append(hs, h)
-						}
-					}
-					if hs != nil {
-						continue
-					}
+			for _, n := range nets {
+				if v == n.around && n.beside(e) != nil {
+					hs = append(hs, n.beside(e)...)
+					continue
 				}
 				for _, h := range n.next(v, s, e) {
 					if !nets[0].dead(h) {
@@ -219,7 +227,7 @@ func edgesOf(nets []*plain, ps []point, only func(e point) bool, around string, 
 			}
 			for _, n := range nets {
 				for _, h := range from {
-					if !nets[0].dead(h) && n.reaches(h, e, around) {
+					if !nets[0].dead(h) && n.reaches(h, e) {
 						walk(h, up)
 					}
 				}
@@ -229,8 +237,8 @@ func edgesOf(nets []*plain, ps []point, only func(e point) bool, around string, 
 }
 
 // reaches reports whether a way to e begins with h.
-func (p *plain) reaches(h hop, e point, around string) bool {
-	return h.to == around && len(p.gone) > 0 || len(p.next(h.to, up, e)) > 0
+func (p *plain) reaches(h hop, e point) bool {
+	return h.to == p.around && p.beside(e) != nil || len(p.next(h.to, up, e)) > 0
 }
 
 // mask is the lossless priorities of a link.
@@ -326,7 +334,7 @@ func TestSteadyAgreesWithPlainLook(t *testing.T) {
 		n := drawNet(t)
 		p := newPlain(n)
 		edges, used := map[[2]hop]bool{}, map[hop]bool{}
-		edgesOf([]*plain{p}, points(n), everyPoint, "", edges, used)
+		edgesOf([]*plain{p}, points(n), everyPoint, edges, used)
 		on, nodes, count := p.cyclic(edges, used)
 		top := Of(n)
 		r := top.Steady()
@@ -356,11 +364,23 @@ func TestLossesAgreeWithPlainLook(t *testing.T) {
 		s := sweep{t: top}
 		s.steady()
 		w, h := newWalker(top), newHolds(top)
-		old, _ := lookPlainly(n, "", nil)
+		old, _, _ := lookPlainly(n, "", nil)
+		edges := func(o outage) (counts [2]int) {
+			for i, before := range []bool{false, true} {
+				h.reset()
+				w.all(h, o, before)
+				counts[i] = h.edges()
+			}
+			return counts
+		}
+		alone := !slices.ContainsFunc(top.hosts, func(v int32) bool { return top.nodes[v].n > 1 })
 		for v := range top.nodes {
 			if d := &top.nodes[v]; !d.host {
 				got := s.lose(w, h, loss{outage{int32(v), -1}, 1})
-				judge(t, n, old, got, d.name, nil)
+				counts := judge(t, n, old, got, d.name, nil)
+				if is := edges(outage{int32(v), -1}); is != counts {
+					t.Fatalf("loss of %s: %v edges, plainly %v", d.name, is, counts)
+				}
 				if got != nil {
 					cyclic++
 				}
@@ -373,7 +393,10 @@ func TestLossesAgreeWithPlainLook(t *testing.T) {
 				if top.matters(int32(x)) {
 					got = s.lose(w, h, loss{outage{-1, int32(x)}, 1})
 				}
-				judge(t, n, old, got, "", &q)
+				counts := judge(t, n, old, got, "", &q)
+				if is := edges(outage{-1, int32(x)}); b.n == 1 && alone && is != counts {
+					t.Fatalf("loss of %v: %v edges, plainly %v", q, is, counts)
+				}
 				if got != nil {
 					cyclic++
 				}
@@ -386,7 +409,7 @@ func TestLossesAgreeWithPlainLook(t *testing.T) {
 }
 
 // lookPlainly is what is on cycles after a loss, and in between.
-func lookPlainly(n *intent.Net, device string, link *hop) (after, during map[string]bool) {
+func lookPlainly(n *intent.Net, device string, link *hop) (after, during map[string]bool, counts [2]int) {
 	ps := points(n)
 	gone, around, hurt := device, "", -1
 	if link != nil {
@@ -400,22 +423,25 @@ func lookPlainly(n *intent.Net, device string, link *hop) (after, during map[str
 	before, then := newPlain(n), newPlain(n, gone)
 	for _, nets := range [][]*plain{{then}, {then, before}} {
 		edges, used := map[[2]hop]bool{}, map[hop]bool{}
-		edgesOf(nets, ps, func(e point) bool { return hurt < 0 || &e[0] != &ps[hurt][0] }, "", edges, used)
-		if hurt >= 0 {
-			edgesOf(nets, ps, func(e point) bool { return &e[0] == &ps[hurt][0] }, around, edges, used)
+		edgesOf(nets, ps, everyPoint, edges, used)
+		if hurt >= 0 { // the same for the endpoint that has lost a link, sent to at both ends
+			sent := newPlain(n, gone)
+			sent.around = around
+			edgesOf(append([]*plain{sent}, nets[1:]...), ps, func(e point) bool { return &e[0] == &ps[hurt][0] }, edges, used)
 		}
-		on, _, _ := before.cyclic(edges, used)
+		on, _, count := before.cyclic(edges, used)
+		counts[len(nets)-1] = count
 		if len(nets) == 1 {
 			after = on
 		} else {
 			during = on
 		}
 	}
-	return after, during
+	return after, during, counts
 }
 
-func judge(t *rapid.T, n *intent.Net, old map[string]bool, got *Failure, device string, link *hop) {
-	after, during := lookPlainly(n, device, link)
+func judge(t *rapid.T, n *intent.Net, old map[string]bool, got *Failure, device string, link *hop) [2]int {
+	after, during, counts := lookPlainly(n, device, link)
 	isNew := func(on map[string]bool) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Keys(on)), func(v string) bool { return !old[v] })
 	}
@@ -437,4 +463,5 @@ func judge(t *rapid.T, n *intent.Net, old map[string]bool, got *Failure, device 
 	if is != want {
 		t.Fatalf("loss of %s %+v: got %q, plainly %q", device, link, is, want)
 	}
+	return counts
 }

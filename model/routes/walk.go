@@ -38,17 +38,19 @@ type state = kind
 
 // walker finds the routes to one destination after the other and notes who waits for whom.
 type walker struct {
-	t     *Topology
-	o     outage
-	ways  [2]ways // after the outage, and before it
-	n     int     // how many of them count
-	seen  []bool  // bundles on the way to this destination
-	next  [][]int32
-	words [][]uint64
-	known []bool // whether next and words are made, by node and state
-	touch []int32
-	todo  []int32
-	level [][]int32
+	t    *Topology
+	o    outage
+	ways [2]ways // after the outage, and before it
+	n    int     // how many of them count
+
+	around bool   // a switch that has lost its link to the destination is sent to all the same, and sends on sideways
+	seen   []bool // bundles on the way to this destination
+	next   [][]int32
+	words  [][]uint64
+	known  []bool // whether next and words are made, by node and state
+	touch  []int32
+	todo   []int32
+	level  [][]int32
 }
 
 func newWalker(t *Topology) *walker {
@@ -97,6 +99,11 @@ func (w *walker) bond(h *holds, d int32, o outage, before bool) {
 		}
 	}
 	w.to(h, d, o, before)
+	if d == host {
+		w.around = true
+		w.to(h, d, o, before)
+		w.around = false
+	}
 }
 
 // to adds what packets to d wait for.
@@ -253,7 +260,9 @@ func (w *walker) measure(m *ways, d int32, o outage) {
 		m.down[i], m.up[i] = far, far
 	}
 	m.down[d] = 0
-	w.detours(m, d, o)
+	if w.around {
+		w.detours(m, d, o)
+	}
 	if w.t.routing == intent.ShortestPath {
 		w.flood(m, d)
 		return
@@ -273,8 +282,8 @@ func (w *walker) measure(m *ways, d int32, o outage) {
 	}
 }
 
-// detours are the links within a tier by which a switch that has lost its link to d reaches another one that has not:
-// others go on sending to it, since what it announces covers more than d.
+// detours are the links within a tier by which a switch that has lost its link to d reaches another one that has not.
+// Where what it announces covers more than d, others go on sending to it; where it does not, they go to the other one.
 func (w *walker) detours(m *ways, d int32, o outage) {
 	if o.link < 0 {
 		return
