@@ -178,11 +178,14 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 		var refused *rollout.RefusedError
 		var file *fs.PathError
 		var none *rollout.NoRunError
+		var broken *rollout.DamagedError
 		switch {
 		case errors.As(err, &none):
 			e.hint = seeRuns
 		case errors.As(err, &refused) && refused.Hint != "":
 			e.err, e.hint = errors.New(refused.Reason), refused.Hint
+		case errors.As(err, &broken):
+			e.hint = broken.Hint()
 		case errors.As(err, &file): // a journal or a lease that cannot be kept
 			e.err, e.hint = fmt.Errorf("nothing was written to any device: %w", err), "name another directory with --state-dir"
 		}

@@ -255,10 +255,19 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 		}
 	}
 	for _, r := range runs {
-		if r.ID == id || !r.Started.After(st.attempts[0].Started) {
+		if r.ID == id || r.Error == "" && !r.Started.After(st.attempts[0].Started) {
 			continue
 		}
 		h, err := Show(e.StateDir, r.ID, e.Now())
+		var broken *DamagedError
+		if errors.As(err, &broken) {
+			if d := broken.concerns(concerns, st.attempts[0].Started); d != "" {
+				return &RefusedError{
+					Reason: fmt.Sprintf("run %s came later, and may be in force on %s: its journal is damaged", r.ID, d),
+					Hint:   "plan and apply instead; or move " + broken.Path + " away when it is certain that nothing of that run is in force", Err: err,
+				}
+			}
+		}
 		if err != nil || len(h.Attempts) == 0 {
 			continue
 		}
@@ -312,17 +321,19 @@ func (e *NoRunError) Error() string { return "there is no run " + e.ID + " in " 
 // Is reports whether target is fs.ErrNotExist.
 func (e *NoRunError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// load reads the journal of a run.
+// load reads the journal of a run. errors.As *DamagedError when it is damaged.
 func load(stateDir, id string) (*story, error) {
 	if !idPattern.MatchString(id) {
 		return nil, fmt.Errorf("%q is not the id of a run", id)
 	}
-	recs, torn, err := journal.ReadFile(runPath(stateDir, id))
+	path := runPath(stateDir, id)
+	recs, torn, err := journal.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &NoRunError{ID: id, Dir: stateDir}
 	case err != nil:
-		return nil, err
+		return nil, damaged(id, path, err)
 	}
-	return tell(recs, torn)
+	st, err := tell(recs, torn)
+	return st, damaged(id, path, err)
 }

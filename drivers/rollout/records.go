@@ -126,8 +126,11 @@ func tell(recs []journal.Record, torn *journal.Dropped) (*story, error) {
 		begun: map[string]bool{}, open: map[string]bool{}, saved: map[string]bool{}, last: map[string]Result{},
 		txs: map[drivers.TxID]stepRecord{}, records: len(recs), torn: torn,
 	}
-	if len(recs) == 0 || recs[0].Kind != recRun {
-		return nil, fmt.Errorf("the run died before it was written down: no device was touched")
+	switch {
+	case len(recs) == 0:
+		return nil, errors.New("the run died before it was written down: no device was touched, unless somebody emptied its journal since")
+	case recs[0].Kind != recRun:
+		return nil, &journal.CorruptError{Line: 1, Why: "it is not the record of a run"}
 	}
 	for _, r := range recs {
 		if err := s.add(r); err != nil {

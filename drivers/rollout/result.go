@@ -84,12 +84,15 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ExitCode is the exit code of design section 14 for what Apply, Resume or Rollback returned: 0 done; 1 failed before
 // any change; 3 partly applied, held devices left out counting as such; 4 refused for safety, only held changes left, or
-// taken back; 5 needs hands, unknown, or not recorded; 130 interrupted.
+// taken back; 5 needs hands, unknown, not recorded, or a damaged journal; 130 interrupted.
 func ExitCode(r *Run, err error) int {
 	var refused *RefusedError
+	var broken *DamagedError
 	switch {
 	case errors.As(err, &refused):
 		return 4
+	case errors.As(err, &broken):
+		return 5
 	case err != nil || r == nil:
 		return 1
 	}

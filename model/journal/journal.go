@@ -123,7 +123,8 @@ func decode(line []byte) (r Record, whole bool) {
 }
 
 // Read reads a log. dropped is nil unless the last line was not written whole. Any other damage is a *CorruptError,
-// with the records before it. Hostile content never panics.
+// with the records before it; of a first line that is the last one too, all that is not the beginning of a record is
+// damage, since who reads nothing would take it that nothing was done. Hostile content never panics.
 func Read(r io.Reader) (records []Record, dropped *Dropped, err error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -133,6 +134,8 @@ func Read(r io.Reader) (records []Record, dropped *Dropped, err error) {
 		text, rest, ended := bytes.Cut(b, []byte("\n"))
 		rec, whole := decode(text)
 		switch {
+		case !whole && line == 1 && len(rest) == 0 && (ended || !begins(text)):
+			return nil, nil, &CorruptError{Line: line, Why: "it is not a record, nor the beginning of one"}
 		case (!whole || !ended) && len(rest) == 0:
 			return records, &Dropped{Line: line, Bytes: len(b)}, nil
 		case !whole:
@@ -143,6 +146,29 @@ func Read(r io.Reader) (records []Record, dropped *Dropped, err error) {
 		records, b = append(records, rec), rest
 	}
 	return records, nil, nil
+}
+
+// begins reports whether text is how the first record of a log begins, as far as it goes.
+func begins(text []byte) bool {
+	const first = `{"seq":1,"time":"`
+	n := min(len(text), len(first))
+	return string(text[:n]) == first[:n]
+}
+
+// Salvage is what can be read of the log at path, whatever is damaged in it: the records that stand whole on a line of
+// their own, in the order in which they stand, and the number of lines. Numbers may be missing.
+func Salvage(path string) (records []Record, lines int, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("journal: %w", err)
+	}
+	for text := range bytes.Lines(b) {
+		lines++
+		if r, whole := decode(bytes.TrimSuffix(text, []byte("\n"))); whole {
+			records = append(records, r)
+		}
+	}
+	return records, lines, nil
 }
 
 // ReadFile reads the log at path, which may be in use.
