@@ -48,7 +48,8 @@ func TestBuffersOf(t *testing.T) {
 		},
 		"all of it": {
 			buffered(", pfc: {xoff: {alpha: 1/2}, headroom: 1KB, xon: 2KB, xon_offset: 3KB, reserved: 4KB}", ", cable: 40m", ""), "uplink-1", true, 0,
-			Buffer{On: true, Alpha: half, Headroom: 1000, Xon: 2000, XonOffset: 3000, Reserved: 4000}, "",
+			Buffer{On: true, Alpha: half, Headroom: 1000, Xon: 2000, XonOffset: 3000, Reserved: 4000},
+			"",
 		},
 		"no cable": {buffered(", pfc: {xoff: {alpha: 1/2}}", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
 		"no class": {buffered("", "lossless: true", "lossless: false"), "uplink-1", true, 40_000, Buffer{}, ""},
@@ -65,11 +66,13 @@ func TestBuffersOf(t *testing.T) {
 			"uplink-1", true, 0, own(same), "",
 		},
 		"a share of a port": {
-			buffered(", pfc: {xoff: {share: 50%, of: port}}"), "uplink-1", false, 0, Buffer{},
+			buffered(", pfc: {xoff: {share: 50%, of: port}}"), "uplink-1", false, 0,
+			Buffer{},
 			"error: xoff-share: class training: a port of sonic/sn5600 has no buffer of its own",
 		},
 		"another system": {
-			buffered(", pfc: {xoff: {alpha: 1/2}, headroom: auto}", "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: eos/7060x6}", "9216B", "9214B"), "uplink-1", false, 0, Buffer{},
+			buffered(", pfc: {xoff: {alpha: 1/2}, headroom: auto}", "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: eos/7060x6}", "9216B", "9214B"), "uplink-1", false, 0,
+			Buffer{},
 			"info: buffer-by-hand: xoff of class training is not written on eos/7060x6",
 		},
 		"another system, auto": {
