@@ -67,7 +67,7 @@ func TestAccepted(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			rt.Fatal(err)
 		}
-		m, err := (&app{sys: quiet()}).load([]string{file})
+		m, err := (&app{sys: quiet()}).load(t.Context(), []string{file})
 		if err != nil || m.net == nil {
 			if err != nil || !m.findings.HasErrors() {
 				rt.Fatalf("%v %v\n%s", err, m.findings, text)

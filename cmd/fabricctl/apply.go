@@ -73,7 +73,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if len(args) == 1 {
 		file = ahead(func() (*rollout.Plan, error) { return readPlan(args[0]) })
 	}
-	m, err := a.mustLoad(planned()...)
+	m, err := a.mustLoad(ctx, planned()...)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestBesides(t *testing.T) {
 		if err := os.WriteFile(file, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		m, err := (&app{sys: quiet()}).load([]string{file})
+		m, err := (&app{sys: quiet()}).load(t.Context(), []string{file})
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}

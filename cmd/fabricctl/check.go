@@ -45,7 +45,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	ts, err := a.targets(o, nil)
+	ts, err := a.targets(ctx, o, nil)
 	if err != nil {
 		return err
 	}

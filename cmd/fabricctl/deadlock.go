@@ -106,6 +106,8 @@ nothing is lost.`,
 }
 
 func (a *app) runDeadlock(ctx context.Context, o deadlockFlags) error {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
 	json, err := a.wants("text", "json")
 	if err != nil {
 		return err
@@ -116,7 +118,7 @@ func (a *app) runDeadlock(ctx context.Context, o deadlockFlags) error {
 			return err
 		}
 	}
-	m, err := a.load(a.fabric)
+	m, err := a.load(ctx, a.fabric)
 	if err != nil {
 		return err
 	}
@@ -130,8 +132,6 @@ func (a *app) runDeadlock(ctx context.Context, o deadlockFlags) error {
 			return noDevice(m.net, d)
 		}
 	}
-	ctx, cancel := a.limit(ctx)
-	defer cancel()
 	r, err := deadlocks(ctx, m.net, o)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (a *app) runDemo(ctx context.Context) (err error) {
 		return err
 	}
 	a.fabric = layers
-	m, err := a.mustLoad()
+	m, err := a.mustLoad(ctx)
 	if err != nil {
 		return err
 	}

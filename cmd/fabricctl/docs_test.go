@@ -25,7 +25,7 @@ func TestDocumentedModels(t *testing.T) {
 		if strings.HasSuffix(page, "day-one.md") && strings.Contains(text, "kind: Inventory") { // there is no model yet
 			_, found = model.LoadInventory(osFS{}, layers[len(layers)-1])
 		} else {
-			m, err := (&app{sys: quiet()}).load(layers)
+			m, err := (&app{sys: quiet()}).load(t.Context(), layers)
 			if err != nil {
 				t.Fatal(err)
 			}

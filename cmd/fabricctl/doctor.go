@@ -87,7 +87,7 @@ func (a *app) runDoctor(ctx context.Context, o doctorFlags, args []string) error
 	if err := o.check(); err != nil {
 		return err
 	}
-	ts, err := a.targets(o.login, args)
+	ts, err := a.targets(ctx, o.login, args)
 	if err != nil {
 		return err
 	}

@@ -119,12 +119,14 @@ contacted.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
 			json, err := a.wants("text", "json")
 			if err != nil {
 				return err
 			}
-			m, err := a.load(a.fabric)
+			m, err := a.load(ctx, a.fabric)
 			if err != nil {
 				return err
 			}

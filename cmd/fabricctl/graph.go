@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -46,7 +47,11 @@ pointer on a box or a link tells the rest. A model with errors is drawn too, as 
 		Example: "  fabricctl graph -f fabric.yaml\n  fabricctl graph -f fabric.yaml --links\n  fabricctl graph -f fabric.yaml --out fabric.svg\n" +
 			"  fabricctl graph -f fabric.yaml -o dot --no-hosts | dot -Tpdf > fabric.pdf",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.runGraph(o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
+			return a.runGraph(ctx, o)
+		},
 	}
 	c.Flags().BoolVar(&o.links, "links", false, "list every link")
 	c.Flags().BoolVar(&o.noHosts, "no-hosts", false, "leave hosts and their links out of --links, -o dot and --out")
@@ -54,7 +59,7 @@ pointer on a box or a link tells the rest. A model with errors is drawn too, as 
 	return c
 }
 
-func (a *app) runGraph(o graphFlags) error {
+func (a *app) runGraph(ctx context.Context, o graphFlags) error {
 	if a.output == "svg" {
 		return fail(exitUsage, "write --out fabric.svg", "-o svg: a picture goes to a file")
 	}
@@ -70,9 +75,9 @@ func (a *app) runGraph(o graphFlags) error {
 		return usage("--out writes a picture and nothing else: leave out -o and --links")
 	}
 	if o.out != "" {
-		return a.drawGraph(o)
+		return a.drawGraph(ctx, o)
 	}
-	m, err := a.mustLoad()
+	m, err := a.mustLoad(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +97,7 @@ func (a *app) runGraph(o graphFlags) error {
 }
 
 // drawGraph writes the picture of a model, with its findings, into a file.
-func (a *app) drawGraph(o graphFlags) error {
+func (a *app) drawGraph(ctx context.Context, o graphFlags) error {
 	draw, err := drawer(o.out)
 	if err != nil {
 		return err
@@ -100,7 +105,7 @@ func (a *app) drawGraph(o graphFlags) error {
 	if err := outFile("--out", o.out, "fabric.svg"); err != nil {
 		return err
 	}
-	m, err := a.load(a.fabric)
+	m, err := a.load(ctx, a.fabric)
 	if err != nil {
 		return err
 	}

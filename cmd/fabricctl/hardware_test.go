@@ -40,7 +40,7 @@ func hardwareFindings(t *testing.T, platform, nic, speed, part string, parts int
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := (&app{sys: quiet()}).load([]string{file})
+	m, err := (&app{sys: quiet()}).load(t.Context(), []string{file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestInitOnEveryPlatform(t *testing.T) {
 				t.Errorf("%s at %s: %v", name, o.speed, err)
 				continue
 			}
-			m, err := (&app{sys: quiet()}).load([]string{dir})
+			m, err := (&app{sys: quiet()}).load(t.Context(), []string{dir})
 			if err != nil {
 				t.Fatal(err)
 			}

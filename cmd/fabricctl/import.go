@@ -131,7 +131,7 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	if err := o.keeps(nil); err != nil {
 		return err
 	}
-	ts, err := a.targets(o.login, nil)
+	ts, err := a.targets(ctx, o.login, nil)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (a *app) runLabUp(ctx context.Context, dir, state string, json bool) error 
 	if info, err := os.Stat(state); state != "" && (err != nil || !info.IsDir()) {
 		return fail(exitUsage, "render --out writes one", "--state %s: not a directory that can be read", state)
 	}
-	m, err := a.mustLoad()
+	m, err := a.mustLoad(ctx)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func newBench(t testing.TB, model string, examples ...string) *bench {
 	for _, e := range examples {
 		files = append(files, filepath.Join("../../examples", e))
 	}
-	m, err := (&app{sys: quiet()}).load(files)
+	m, err := (&app{sys: quiet()}).load(t.Context(), files)
 	if err != nil || m.findings.HasErrors() {
 		t.Fatalf("the bench's model: %v %v", err, m.findings)
 	}

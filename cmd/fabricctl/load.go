@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -30,21 +31,47 @@ func (m loaded) emulated(device string) bool {
 }
 
 // load reads layers, resolves, lints and acknowledges. It renders too when asked: what a target cannot express is a
-// finding like any other.
-func (a *app) load(layers []string) (loaded, error) {
+// finding like any other. A large model takes seconds, and the end of ctx ends the call at once.
+func (a *app) load(ctx context.Context, layers []string) (loaded, error) {
 	if len(layers) == 0 {
 		return loaded{}, fail(exitUsage, "for example: -f fabric.yaml -f inventory.yaml; fabricctl init writes a first one", "no model given")
 	}
+	m, err := within(ctx, func() loaded { return a.loadWhole(layers) })
+	if err != nil {
+		return m, interrupted(ctx, fmt.Errorf("the model was still being read; nothing was done: %w", err))
+	}
+	return m, nil
+}
+
+// within is what f returns, unless ctx ends first: the program is then about to end, and the rest of f with it. f may
+// have no effects.
+func within[T any](ctx context.Context, f func() T) (T, error) {
+	var none T
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	done := make(chan T, 1)
+	go func() { done <- f() }()
+	select {
+	case v := <-done:
+		return v, nil
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// loadWhole is load. It takes the time that it takes, and has no effects.
+func (a *app) loadWhole(layers []string) loaded {
 	hardware, l := a.hardware()
 	if l.HasErrors() {
-		return loaded{fabric: new(model.Fabric), findings: l}, nil
+		return loaded{fabric: new(model.Fabric), findings: l}
 	}
 	f, l := model.Load(osFS{}, append(hardware, layers...)...)
 	m := loaded{fabric: f, findings: l}
 	if l.HasErrors() {
 		m.findings.Add(besides(f, l)...)
 		m.findings = strangers(f, m.findings)
-		return m, nil
+		return m
 	}
 	net, more := intent.Resolve(f)
 	m.findings.Add(more...)
@@ -55,7 +82,7 @@ func (a *app) load(layers []string) (loaded, error) {
 		m.findings = lint.Weigh(net, m.findings)
 	}
 	m.findings = strangers(f, f.Acknowledge(m.findings))
-	return m, nil
+	return m
 }
 
 // besides is what the linter says about a model with errors, as far as it does not follow from them.
@@ -157,8 +184,8 @@ func inexpressible(net *intent.Net) []diag.List {
 
 // mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.
 // Warnings of settled rules are not repeated: what comes says them better.
-func (a *app) mustLoad(settled ...string) (loaded, error) {
-	m, err := a.load(a.fabric)
+func (a *app) mustLoad(ctx context.Context, settled ...string) (loaded, error) {
+	m, err := a.load(ctx, a.fabric)
 	if err != nil {
 		return m, err
 	}
@@ -201,7 +228,9 @@ printed, sorted by position. No device is contacted. Exit 1 when a finding is an
 For pipelines: -o sarif is for code scanning, -o junit for test reports, and -o github writes the annotations of a
 pull request, from within a GitHub workflow.`,
 		Example: "  fabricctl validate fabric.yaml inventory.yaml\n  fabricctl validate -o sarif pod1/ > findings.sarif",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
 			if _, err := a.wants(findingFormats()...); err != nil {
 				return err
 			}
@@ -209,7 +238,7 @@ pull request, from within a GitHub workflow.`,
 			if slices.Contains(layers, "") {
 				return fail(exitUsage, "is a variable of the shell not set?", "a PATH is given, and empty")
 			}
-			m, err := a.load(layers)
+			m, err := a.load(ctx, layers)
 			if err != nil {
 				return err
 			}

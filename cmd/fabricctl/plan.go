@@ -184,7 +184,7 @@ func (a *app) show(p *rollout.Plan, v planView) error {
 
 // plan loads the model and plans it against the devices.
 func (a *app) plan(ctx context.Context, o planFlags) (*rollout.Plan, error) {
-	m, err := a.mustLoad(planned()...)
+	m, err := a.mustLoad(ctx, planned()...)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,9 @@ func (a *app) newRender() *cobra.Command {
 and what is observed is rendered too. Same input, same bytes.`,
 		Example: "  fabricctl render -f fabric.yaml --device leaf1\n  fabricctl render -f fabric.yaml --out rendered/",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, cancel := a.limit(c.Context())
+			defer cancel()
 			formats := []string{"text", "json"}
 			if out != "" {
 				formats = formats[:1] // the files are the result
@@ -47,7 +49,7 @@ and what is observed is rendered too. Same input, same bytes.`,
 			if err := outDir("--out", out); err != nil {
 				return err
 			}
-			m, err := a.mustLoad()
+			m, err := a.mustLoad(ctx)
 			if err != nil {
 				return err
 			}

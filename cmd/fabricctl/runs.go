@@ -266,7 +266,7 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 			if a.readOnly {
 				return fail(exitRefused, "leave --read-only away to write", "runs %s: %w", verb, drivers.ErrReadOnly)
 			}
-			m, err := a.mustLoad()
+			m, err := a.mustLoad(ctx)
 			if err != nil {
 				return err
 			}

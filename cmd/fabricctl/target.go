@@ -105,13 +105,13 @@ func fromFlag(o *model.Origin) bool { return o != nil && strings.HasPrefix(o.Ref
 // targets finds the devices that args name: names of the layers given with -f, or OS:ADDRESS[:PORT]. Layers without a
 // Fabric document will do, and none at all where every device is given by its address. Findings of severity error
 // among the layers' own end the call, as elsewhere.
-func (a *app) targets(o loginFlags, args []string) (targets, error) {
+func (a *app) targets(ctx context.Context, o loginFlags, args []string) (targets, error) {
 	ts := targets{app: a, login: o}
 	if err := o.check(); err != nil {
 		return ts, err
 	}
 	var err error
-	if ts.model, err = a.loadAny(); err != nil {
+	if ts.model, err = a.loadAny(ctx); err != nil {
 		return ts, err
 	}
 	err = ts.add(args)
@@ -134,7 +134,7 @@ func (ts *targets) add(args []string) error {
 }
 
 // loadAny is mustLoad for layers that need not hold a Fabric, and may be none.
-func (a *app) loadAny() (loaded, error) {
+func (a *app) loadAny(ctx context.Context) (loaded, error) {
 	hardware, l := a.hardware()
 	if len(a.fabric) == 0 && !l.HasErrors() {
 		cat, _ := model.LoadCatalog(osFS{}, hardware...)
@@ -145,7 +145,7 @@ func (a *app) loadAny() (loaded, error) {
 		f, l = model.LoadInventory(osFS{}, append(hardware, a.fabric...)...)
 	}
 	if f.HasModel() {
-		return a.mustLoad()
+		return a.mustLoad(ctx)
 	}
 	printFindings(a.sys.err, slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Severity == diag.Info }))
 	if l.HasErrors() {

@@ -44,7 +44,7 @@ func testApp(t *testing.T, layers ...string) (*app, *bytes.Buffer) {
 // A device on the command line is a name of the layers, or an operating system and an address.
 func TestTargets(t *testing.T) {
 	a, _ := testApp(t, inventoryOnly)
-	ts, err := a.targets(loginFlags{username: "me", ca: "file:ca.pem"}, []string{"old1", "eos:10.0.0.9:2222", "sonic:[2001:db8::1]:8080", "sonic:2001:db8::2", "linux:host.example.net"})
+	ts, err := a.targets(t.Context(), loginFlags{username: "me", ca: "file:ca.pem"}, []string{"old1", "eos:10.0.0.9:2222", "sonic:[2001:db8::1]:8080", "sonic:2001:db8::2", "linux:host.example.net"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTargets(t *testing.T) {
 // Without any layer an address is enough.
 func TestTargetsWithoutLayers(t *testing.T) {
 	a, _ := testApp(t)
-	ts, err := a.targets(loginFlags{}, []string{"eos:10.0.0.1"})
+	ts, err := a.targets(t.Context(), loginFlags{}, []string{"eos:10.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestTargetsRefused(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			a, _ := testApp(t, inventoryOnly)
-			_, err := a.targets(x.o, []string{x.arg})
+			_, err := a.targets(t.Context(), x.o, []string{x.arg})
 			var e *exitErr
 			if !errors.As(err, &e) {
 				t.Fatalf("no error with a hint: %v", err)
@@ -135,7 +135,7 @@ func TestInventoryAloneIsChecked(t *testing.T) {
 		{"platform: eos", "plattform: eos", "did you mean platform"},
 	} {
 		a, errs := testApp(t, strings.Replace(inventoryOnly, x.from, x.to, 1))
-		_, err := a.targets(loginFlags{}, []string{"old1"})
+		_, err := a.targets(t.Context(), loginFlags{}, []string{"old1"})
 		if err == nil || !strings.Contains(errs.String(), x.want) || strings.Contains(errs.String(), "CANARY") {
 			t.Errorf("%s: %v\n%s", x.to, err, errs)
 		}
@@ -150,7 +150,7 @@ func TestTargetsOfFabric(t *testing.T) {
 	}
 	const head = "apiVersion: fabricctl/v1\nkind: Inventory\ndevices:\n  leaf1: {address: 10.0.0.1, platform: "
 	a, _ := testApp(t, string(model), head+"sonic/sn5600}\n")
-	ts, err := a.targets(loginFlags{}, []string{"leaf1"})
+	ts, err := a.targets(t.Context(), loginFlags{}, []string{"leaf1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestTargetsOfFabric(t *testing.T) {
 		t.Errorf("%+v", ts.list[0])
 	}
 	a, errs := testApp(t, string(model), head+"eos/7060x6}\n")
-	if _, err = a.targets(loginFlags{}, []string{"leaf1"}); err == nil || !strings.Contains(errs.String(), "leaf1 is eos/7060x6 in the inventory, but sonic/sn5600 in the topology") {
+	if _, err = a.targets(t.Context(), loginFlags{}, []string{"leaf1"}); err == nil || !strings.Contains(errs.String(), "leaf1 is eos/7060x6 in the inventory, but sonic/sn5600 in the topology") {
 		t.Errorf("%v\n%s", err, errs)
 	}
 }
@@ -166,7 +166,7 @@ func TestTargetsOfFabric(t *testing.T) {
 // What comes of opening a target can read, and nothing else.
 func TestTargetOnlyReads(t *testing.T) {
 	a, _ := testApp(t)
-	ts, err := a.targets(loginFlags{}, []string{"linux:127.0.0.1:1"})
+	ts, err := a.targets(t.Context(), loginFlags{}, []string{"linux:127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
