@@ -185,6 +185,7 @@ metadata: {name: hundred}
 topology:
   leaves: {count: 100, platform: sonic/sn5600}
   hosts: {per_leaf: 1, netdevs: [rdma0]}
+  links: {host_leaf: {speed: 400Gbps, cable: 5m}}
 ` + trio[strings.Index(trio, "mtu:"):] + `overrides:
   leaf:
     devices:

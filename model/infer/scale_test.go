@@ -22,6 +22,7 @@ metadata: {name: hundred}
 topology:
   leaves: {count: 100, platform: sonic/sn5600}
   hosts: {per_leaf: 2, netdevs: [rdma0]}
+  links: {host_leaf: {speed: 400Gbps, cable: 5m}}
 mtu: {fabric: 9216B, host: 9000B}
 classes:
   - {name: training, dscp: [26], priority: 3, lossless: true, ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}, bandwidth: 60%}

@@ -31,10 +31,11 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		arpComplete,
-		bdgAcyclic, border, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnBeforePFC, ecnBeforePFCWorst, ecnDCTCP, ecnExpressible,
-		ecnGranularity, ecnKmaxBelowPFC, ecnNeverMarks, ecnOnLossless, ecnOrder, ecnSame, ecnScale, hostMapping, incastFirst, losslessProtected, marking, mtuPath,
+		bdgAcyclic, border, bufferSum, cableUnknown, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnBeforePFC, ecnBeforePFCWorst, ecnDCTCP, ecnExpressible,
+		ecnGranularity, ecnKmaxBelowPFC, ecnNeverMarks, ecnOnLossless, ecnOrder, ecnSame, ecnScale, headroomAlphaSame, headroomEffect,
+		headroomPhys, headroomStd, headroomSum, hostMapping, incastFirst, losslessProtected, marking, mtuPath,
 		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,
-		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, watchdogSet, wredOnLossless,
+		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, watchdogSet, wredOnLossless, xonBelowXoff, xonNoUnderrun,
 	}
 }
 

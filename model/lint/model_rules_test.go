@@ -31,7 +31,7 @@ func TestModelRules(t *testing.T) {
 		{name: "sound"},
 		{
 			name:    "a border port in front of a lossless one: one finding for each way across",
-			replace: []string{links, links + "    list: [{a: \"leaf1:out\", b: \"gate1:in\", speed: 400Gbps}]\n" + gate},
+			replace: []string{links, links + "    list: [{a: \"leaf1:out\", b: \"gate1:in\", speed: 400Gbps, cable: 40m}]\n" + gate},
 			want: []string{
 				`fabric.yaml:12:106: error: border: gate1:in is a border port, but leaf1:out at the other end pauses for priority 3: whoever pauses there stops the fabric
     hint: give leaf1:out role: border too`,

@@ -304,6 +304,9 @@ func TestRules(t *testing.T) {
 				for i := range n.Devices {
 					d := &n.Devices[i]
 					d.Platform, d.Profile.MaxMTU = "sonic/x", 9010
+					for j := range d.Ports {
+						d.Ports[j].Cable = 5 * units.Metre
+					}
 					edit(n, d.Name, "", func(p *intent.Policy) { p.MTU = 9000 })
 				}
 			},
