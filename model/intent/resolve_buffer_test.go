@@ -51,8 +51,9 @@ func TestBuffersOf(t *testing.T) {
 			Buffer{On: true, Alpha: half, Headroom: 1000, Xon: 2000, XonOffset: 3000, Reserved: 4000},
 			"",
 		},
-		"no cable": {buffered(", pfc: {xoff: {alpha: 1/2}}", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
-		"no class": {buffered("", "lossless: true", "lossless: false"), "uplink-1", true, 40_000, Buffer{}, ""},
+		"no cable":           {buffered(", pfc: {xoff: {alpha: 1/2}}", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
+		"no class":           {buffered("", "lossless: true", "lossless: false"), "uplink-1", true, 40_000, Buffer{}, ""},
+		"no class, no cable": {buffered("", "lossless: true", "lossless: false", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
 		"a port alone": {
 			buffered("") + "overrides: {leaf: {devices: {leaf1: {ports: {uplink-1: {classes: [{name: training, pfc: {xoff: {alpha: 1/2}}}]}}}}}}\n",
 			"uplink-1", true, 0, own(same), "",
