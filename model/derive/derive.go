@@ -169,3 +169,8 @@ func Add(vs ...units.Bytes) units.Bytes {
 func Times(v units.Bytes, n int) units.Bytes {
 	return fit(new(big.Int).Mul(big.NewInt(int64(max(v, 0))), big.NewInt(int64(max(n, 0)))))
 }
+
+// PartOf is a share of v, rounded down to whole bytes.
+func PartOf(v units.Bytes, share units.Percent) units.Bytes {
+	return down(times(positive(v), frac(int64(max(share, 0)), int64(100*units.OnePercent))))
+}

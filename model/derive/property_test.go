@@ -268,6 +268,26 @@ func TestRounding(t *testing.T) {
 	}
 }
 
+func TestPartOf(t *testing.T) {
+	for _, x := range []struct {
+		v     units.Bytes
+		share units.Percent
+		want  units.Bytes
+	}{
+		{17_437_696, 50 * units.OnePercent, 8_718_848},
+		{999_999, 50 * units.OnePercent, 499_999},
+		{10, units.OnePercent / 2, 0},
+		{math.MaxInt64, 100 * units.OnePercent, math.MaxInt64},
+		{-5, 50 * units.OnePercent, 0},
+		{5, -1, 0},
+		{3 * units.MB, 33_3333, 999_999},
+	} {
+		if got := PartOf(x.v, x.share); got != x.want {
+			t.Errorf("%s of %d = %d, want %d", x.share, int64(x.v), int64(got), int64(x.want))
+		}
+	}
+}
+
 // TestHostile gives every formula the numbers nobody writes: none panics, none goes below zero or around.
 func TestHostile(t *testing.T) {
 	extremes := []int64{math.MinInt64, -1, 0, 1, 1 << 31, math.MaxInt64}

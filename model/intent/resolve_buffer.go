@@ -348,7 +348,7 @@ func (b *bufferer) share(k *model.Class, x *bufferAsk) bool {
 		b.r.oddShare(k, name, "the pool of %s is not known", "write a size")
 		return false
 	default:
-		x.buffer.Static = derive.RoundDown(b.pools.Shared/units.Bytes(100*units.OnePercent)*units.Bytes(s.V), b.in.Platform.Cell)
+		x.buffer.Static = derive.RoundDown(derive.PartOf(b.pools.Shared, s.V), b.in.Platform.Cell)
 		x.origins["xoff"] = b.formula(fmt.Sprintf("%s of the pool of %s", s.V, b.pools.Shared), s.From)
 	}
 	return true
@@ -398,8 +398,14 @@ func (b *bufferer) xon(k *model.Class, x *bufferAsk) {
 	x.origins["xon_offset"] = x.origins["xon"]
 }
 
+// besides is what the platform's table or formula reserves for a group besides headroom and xon: a frame more on ports
+// with 8 lanes, which have two pipelines.
+func (b *bufferer) besides() units.Bytes {
+	return max(b.auto.Size-derive.Add(b.auto.Xoff, b.auto.Xon), 0)
+}
+
 // reserve is what the group has to itself: on chips whose table says that headroom is each group's own (or that have no
-// pool for it) headroom and xon, else what the table has, or xon, or a frame.
+// pool for it) headroom, xon and what goes with them, else what the table has, or xon, or a frame.
 func (b *bufferer) reserve(x *bufferAsk) {
 	row, cell := b.like, b.in.Platform.Cell
 	own := !b.in.Shared
@@ -408,8 +414,12 @@ func (b *bufferer) reserve(x *bufferAsk) {
 	}
 	switch {
 	case own:
-		x.buffer.Reserved = derive.Add(x.buffer.Headroom, x.buffer.Xon)
-		x.origins["reserved"] = b.formula("headroom and xon, which are the group's own", x.origins["headroom"], x.origins["xon"])
+		ref, more := "headroom and xon, which are the group's own", b.besides()
+		if more > 0 {
+			ref += fmt.Sprintf(", and the %s that %s has besides", more, b.auto.Source)
+		}
+		x.buffer.Reserved = derive.Add(x.buffer.Headroom, x.buffer.Xon, more)
+		x.origins["reserved"] = b.formula(ref, x.origins["headroom"], x.origins["xon"])
 	case row != (profiles.HeadroomRow{}):
 		x.buffer.Reserved = row.Size
 		x.origins["reserved"] = &model.Origin{Kind: model.FromProfile, Ref: "headroom table of " + b.in.Platform.Name}

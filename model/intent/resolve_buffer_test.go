@@ -51,6 +51,16 @@ func TestBuffersOf(t *testing.T) {
 			Buffer{On: true, Alpha: half, Headroom: 1000, Xon: 2000, XonOffset: 3000, Reserved: 4000},
 			"",
 		},
+		"eight lanes": { // two pipelines: the table's size has a frame more than headroom and xon
+			buffered(", pfc: {xoff: {alpha: 1/2}}", "speed: 400Gbps", "speed: 800Gbps"), "uplink-1", true, 0,
+			Buffer{On: true, Alpha: half, Headroom: 362496, Xon: 38912, Reserved: 410624},
+			"",
+		},
+		"eight lanes without a row": { // the formula's size has it too
+			buffered(", pfc: {xoff: {alpha: 1/2}}", "speed: 400Gbps, cable: 40m", "speed: 800Gbps, cable: 400m"), "uplink-1", true, 0,
+			Buffer{On: true, Alpha: half, Headroom: 1453056, Xon: 38912, Reserved: 1501184},
+			"",
+		},
 		"no cable":           {buffered(", pfc: {xoff: {alpha: 1/2}}", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
 		"no class":           {buffered("", "lossless: true", "lossless: false"), "uplink-1", true, 40_000, Buffer{}, ""},
 		"no class, no cable": {buffered("", "lossless: true", "lossless: false", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
