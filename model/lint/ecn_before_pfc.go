@@ -148,18 +148,40 @@ func (o ordered) finding(p *Pass, k outOfOrder, w *where) diag.Finding {
 		f.Pos = cmp.Or(k.lines.kmax, k.lines.kmin)
 		f.Msg = fmt.Sprintf("kmax %v of %s is above the first pause at %s on %s (%s, %s): PFC acts before every packet is marked",
 			o.ecn.Kmax, k.class, roughly(o.at), w, k.threshold, fan)
-		f.Hint = fmt.Sprintf("lower kmax to at most %v", below(o.at+1, o.ecn.Kmin)) + o.raise(o.n, line)
+		f.Hint = o.lowerKmax() + o.raise(o.n, line)
 	}
 	return f
 }
 
 // lower says how low kmin has to be, and kmax with it.
 func (o ordered) lower() string {
-	s := fmt.Sprintf("lower kmin to at most %v", below(o.at, 1))
-	if o.ecn.Kmax > o.at {
-		s += fmt.Sprintf(" and kmax to at most %v", below(o.at+1, 1))
+	kmax := o.ecn.Kmax
+	if kmax > o.at {
+		kmax = o.below(o.at + 1)
+	}
+	s := fmt.Sprintf("lower kmin to at most %v", o.below(min(o.at, o.under(kmax)+1)))
+	if kmax < o.ecn.Kmax {
+		s += fmt.Sprintf(" and kmax to at most %v", kmax)
 	}
 	return s
+}
+
+// lowerKmax says how low kmax has to be, and kmin with it where too little would be left between them.
+func (o ordered) lowerKmax() string {
+	kmax := onStep(&o.Place, below(o.at+1, min(o.ecn.Kmin, o.at)), false)
+	s := fmt.Sprintf("lower kmax to at most %v", kmax)
+	if kmin := o.under(kmax); kmin < o.ecn.Kmin {
+		s += fmt.Sprintf(" and kmin to at most %v", o.below(kmin+1))
+	}
+	return s
+}
+
+// under is the most that kmin may be with this kmax.
+func (o ordered) under(kmax units.Bytes) units.Bytes { return max(kmax-room(&o.Place), 1) }
+
+// below is a round number below limit that the chip can hold.
+func (o ordered) below(limit units.Bytes) units.Bytes {
+	return onStep(&o.Place, below(limit, 1), false)
 }
 
 // raise says which alpha is enough for n ports, where a line gives one.

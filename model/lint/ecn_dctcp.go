@@ -45,10 +45,10 @@ func runECNDCTCP(p *Pass) {
 	}
 	for k, w := range bad.all {
 		speed := fastest[k]
-		need := above(least[speed])
+		need := onStep(&w.first, above(least[speed]), true)
 		hint := fmt.Sprintf("raise kmin to at least %v", need)
-		if k.ecn.Kmax < need {
-			hint += fmt.Sprintf(" and kmax to at least %v", need)
+		if least := derive.Add(need, room(&w.first)); k.ecn.Kmax < least {
+			hint += fmt.Sprintf(" and kmax to at least %v", onStep(&w.first, above(least), true))
 		}
 		kmax := w.first.Origin(perQueue("ecn.", k.prio, ".kmax"))
 		p.report(w, diag.Finding{

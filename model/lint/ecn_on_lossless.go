@@ -3,11 +3,13 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 var ecnOnLossless = Rule{
@@ -28,13 +30,19 @@ type unmarked struct {
 
 func runECNOnLossless(p *Pass) {
 	var bad causes[unmarked]
+	speeds := map[unmarked]map[units.BitRate]bool{}
 	for _, pl := range p.Places {
 		if !pl.Knows(intent.AreaPFC) || !pl.Knows(intent.AreaECN) {
 			continue
 		}
 		for i, q := range pl.Policy.Queues {
 			if q.Lossless && !q.ECN.On && !q.Drop { // what drops is wred-on-lossless's
-				bad.add(unmarked{i, class(pl.Device, i), pl.Origin(perQueue("lossless.", i, "")).At(), pl.Active}, pl)
+				k := unmarked{i, class(pl.Device, i), pl.Origin(perQueue("lossless.", i, "")).At(), pl.Active}
+				bad.add(k, pl)
+				if speeds[k] == nil {
+					speeds[k] = map[units.BitRate]bool{}
+				}
+				speeds[k][pl.Port.Speed] = true
 			}
 		}
 	}
@@ -48,7 +56,11 @@ func runECNOnLossless(p *Pass) {
 		if off := ecnOff(p, c.prio); off != nil {
 			f.Severity = diag.Warning
 			f.Pos = cmp.Or(off.At(), c.line)
-			f.Hint = fmt.Sprintf("if PFC alone is meant, acknowledge %s with the reason; if not, write %s in place of off (%s)", p.rule.ID, ramp, label)
+			write := fmt.Sprintf("write %s in place of off (%s)", ramp, label)
+			if many := slices.Sorted(maps.Keys(speeds[c])); many[len(many)-1] > mostScale*many[0] { // ecn-scale would not have one ramp for all
+				write = fmt.Sprintf("take away ecn: off, and ports of %v and of %v each start with a ramp for their speed", many[0], many[len(many)-1])
+			}
+			f.Hint = fmt.Sprintf("if PFC alone is meant, acknowledge %s with the reason; if not, %s", p.rule.ID, write)
 		}
 		p.report(w, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -58,6 +59,15 @@ func runECNOrder(p *Pass) {
 	}
 }
 
+// sortRamp says how kmin comes below kmax, by so much as the chip of pl needs.
+func sortRamp(e intent.ECN, pl *Place) string {
+	hint := fmt.Sprintf("raise kmax to at least %v", onStep(pl, derive.Add(e.Kmin, room(pl)), true))
+	if most := e.Kmax - room(pl); most > 0 {
+		hint += fmt.Sprintf(", or lower kmin to at most %v", onStep(pl, most, false))
+	}
+	return hint
+}
+
 // reportRamp says each thing that is wrong with one ramp. kmin equal to kmax is sound.
 func reportRamp(p *Pass, c rampCause, w *where) {
 	o := func(suffix string) diag.Related {
@@ -69,7 +79,7 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 		p.report(w, diag.Finding{
 			Pos: cmp.Or(c.kmin, c.kmax), Related: []diag.Related{o("kmin"), o("kmax")},
 			Msg:  fmt.Sprintf("kmin %v of %s is above its kmax %v on %s", e.Kmin, c.class, e.Kmax, w),
-			Hint: fmt.Sprintf("raise kmax to at least %v, or lower kmin to at most %v", e.Kmin, e.Kmax),
+			Hint: sortRamp(e, &w.first),
 		})
 	case e.Kmin <= 0 && e.Kmax > 0:
 		hint := fmt.Sprintf("set kmin to %v", start.Kmin)
@@ -86,7 +96,7 @@ func reportRamp(p *Pass, c rampCause, w *where) {
 		if kmin <= 0 {
 			kmin = start.Kmin
 		}
-		hint := fmt.Sprintf("set kmax to %v", max(start.Kmax, kmin))
+		hint := fmt.Sprintf("set kmax to %v", onStep(&w.first, max(start.Kmax, derive.Add(kmin, room(&w.first))), true))
 		if e.Kmin <= 0 {
 			hint = fmt.Sprintf("set kmin to %v and kmax to %v", start.Kmin, start.Kmax)
 		}

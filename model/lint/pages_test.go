@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -235,6 +236,36 @@ var others = []struct {
 		return regexp.MustCompile(`(role: cnp\n +dscp: \[\d+)`).ReplaceAllString(doc, "$1, "+m[1])
 	}},
 	{regexp.MustCompile(`write (ecn: \{.*\}) in place of off`), func(doc string, m []string) string { return strings.Replace(doc, "ecn: off", m[1], 1) }},
+	{regexp.MustCompile(`(take away ecn: off)`), func(doc string, _ []string) string { return strings.Replace(doc, "    ecn: off\n", "", 1) }},
+	{regexp.MustCompile(`^add (drop_incomplete_arp: true) to class (\w+)`), func(doc string, m []string) string {
+		return strings.Replace(doc, "name: "+m[2]+"\n", "name: "+m[2]+"\n    "+m[1]+"\n", 1)
+	}},
+	{regexp.MustCompile(`^make (1) class of them lossy`), func(doc string, _ []string) string { // the last one
+		i := strings.LastIndex(doc, "    lossless: true\n")
+		return doc[:i] + doc[i+len("    lossless: true\n"):]
+	}},
+	{regexp.MustCompile(`^change or remove the route at fabric.yaml:(\d+)`), func(doc string, m []string) string {
+		lines := strings.Split(doc, "\n")
+		n, _ := strconv.Atoi(m[1])
+		return strings.Join(slices.Delete(lines, n-1, n), "\n")
+	}},
+	{regexp.MustCompile(`such as (cable: \S+)`), func(doc string, m []string) string { // of all links without one
+		return regexp.MustCompile(`((?:_\w+: \{|", )speed: \w+)\}`).ReplaceAllString(doc, "$1, "+m[1]+"}")
+	}},
+	{regexp.MustCompile(`put (\S+) into class (\S+)`), func(doc string, m []string) string {
+		return regexp.MustCompile(`(name: `+m[1]+`, .*class: )\w+`).ReplaceAllString(doc, "${1}"+m[2])
+	}},
+	{regexp.MustCompile(`give the platform a (headroom_pool) of at least (\w+(?:\.\w+)?)`), func(doc string, m []string) string {
+		return regexp.MustCompile(m[1]+`: \S+`).ReplaceAllString(doc, m[1]+": "+m[2])
+	}},
+	{regexp.MustCompile(`^give the ports of (\S+) thresholds of their own under overrides, such as kmin (\w+) and kmax (\w+)`), func(doc string, m []string) string {
+		doc += "overrides:\n  leaf:\n    devices:\n"
+		for i := range 4 { // the example has four leaves, with two such ports each
+			ramp := fmt.Sprintf("classes: [{name: training, ecn: {kmin: %s, kmax: %s}}]", m[2], m[3])
+			doc += fmt.Sprintf("      leaf%d: {ports: {downlink-1: {%s}, downlink-2: {%s}}}\n", i+1, ramp, ramp)
+		}
+		return doc
+	}},
 	{regexp.MustCompile(`^add (\d) uplinks? of`), func(doc string, m []string) string { // the example has two spines
 		return strings.Replace(doc, "spines: {count: 2", fmt.Sprintf("spines: {count: %d", 2+m[1][0]-'0'), 1)
 	}},
@@ -280,8 +311,12 @@ func hinted(t *testing.T, doc string, f diag.Finding) (docs []string) {
 		}
 	}
 	for _, o := range others {
-		if m := o.hint.FindStringSubmatch(f.Hint); m != nil {
-			docs = append(docs, o.edit(doc, m))
+		m := o.hint.FindStringSubmatch(f.Hint)
+		if m == nil {
+			continue
+		}
+		if next := o.edit(doc, m); next != doc {
+			docs = append(docs, next)
 		}
 	}
 	if strings.HasSuffix(f.Hint, " in place of its bandwidth") {
@@ -367,7 +402,7 @@ func TestHintsHold(t *testing.T) {
 // name are not at issue.
 func hintsHold(t *testing.T, name, doc string) {
 	t.Helper()
-	all := example{model: doc}.check(t)
+	all := example{rule: name, model: doc}.check(t)
 	before := map[string]bool{}
 	for _, f := range all {
 		before[f.Rule+f.Pos.String()] = true
@@ -382,7 +417,7 @@ func hintsHold(t *testing.T, name, doc string) {
 	}
 	for _, f := range found {
 		for _, next := range hinted(t, doc, f) {
-			after := example{model: next}.check(t)
+			after := example{rule: name, model: next}.check(t)
 			for _, g := range after {
 				if !before[g.Rule+g.Pos.String()] && g.Severity >= f.Severity {
 					t.Errorf("%s\nafter doing it: %s", f, g)

@@ -16,6 +16,29 @@ type ramped struct {
 	ecn   intent.ECN // as it was asked for
 }
 
+// room is how far kmax has to stay above kmin at pl: where the chip takes only a ramp, enough for one that rises gradually;
+// else nothing, since kmin equal to kmax marks in one step.
+func room(pl *Place) units.Bytes {
+	chip := pl.Device.Profile.Chip
+	if !chip.ECNApart {
+		return 0
+	}
+	step := intent.ECNStep(chip)
+	return fewSteps * max(step, derive.RoundUp(pl.Device.Profile.Cell, step))
+}
+
+// onStep makes v what the chip of pl can hold: below it, or above it.
+func onStep(pl *Place, v units.Bytes, up bool) units.Bytes {
+	step := intent.ECNStep(pl.Device.Profile.Chip)
+	if up {
+		return derive.RoundUp(v, step)
+	}
+	if w := derive.RoundDown(v, step); w > 0 {
+		return w
+	}
+	return v
+}
+
 // field is where a value of the ramp came from.
 func (r ramped) field(key string) *model.Origin {
 	return r.Origin(perQueue("ecn.", r.prio, "."+key))

@@ -104,27 +104,33 @@ func runMarking(p *Pass) {
 		return
 	}
 	rest, _ := restClass(p)
-	used, lost := map[string]bool{}, false
+	used, lost := map[string]int{}, false
+	for i := range p.Fabric.Apps {
+		used[p.Fabric.Apps[i].Class.V]++
+	}
 	for i := range p.Fabric.Apps {
 		a := &p.Fabric.Apps[i]
-		used[a.Class.V] = true
 		lost = lost || classOf(p, a.Class.V) == nil // an error of its own; nobody knows which class is meant
 		is := cmp.Or(namedBy(p, a.DSCP.V), rest.Name)
 		if !a.DSCP.Set || is == a.Class.V {
 			continue
 		}
 		hint := "write another dscp"
-		if c := classOf(p, a.Class.V); c != nil && len(c.DSCP) > 0 {
+		c := classOf(p, a.Class.V)
+		if c != nil && len(c.DSCP) > 0 {
 			hint = fmt.Sprintf("set dscp to %d", c.DSCP[0].V)
+		}
+		if c == nil || !c.Lossless.V || used[c.Name] > 1 { // else nobody would be left to send in it
+			hint += fmt.Sprintf(", or put %s into class %s", a.Name, is)
 		}
 		p.reportModel(diag.Finding{
 			Pos: a.DSCP.Pos(), Related: []diag.Related{{Pos: a.Class.Pos(), Msg: "its class is given here"}},
 			Msg:  fmt.Sprintf("%s marks dscp %d, which is of class %s, but is to be of class %s", a.Name, a.DSCP.V, is, a.Class.V),
-			Hint: fmt.Sprintf("%s, or put %s into class %s", hint, a.Name, is),
+			Hint: hint,
 		})
 	}
 	for _, c := range p.Fabric.Classes {
-		if c.Lossless.V && c.Role.V == "" && !used[c.Name] && !lost {
+		if c.Lossless.V && c.Role.V == "" && used[c.Name] == 0 && !lost {
 			p.reportModel(diag.Finding{
 				Severity: diag.Warning, Pos: c.Pos,
 				Msg:  fmt.Sprintf("class %s is lossless, and no application of the marking table sends in it: its buffers wait for nobody", c.Name),
