@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -25,7 +26,7 @@ func drawModel(t *rapid.T) string {
 		return rapid.SampledFrom(usual).Draw(t, what)
 	}
 	var b strings.Builder
-	platforms := []string{"sonic/sn5600", "eos/7060x6"}
+	platforms := []string{"sonic/sn5600", "sonic/z9332f", "eos/7060x6"}
 	fmt.Fprintf(&b, `apiVersion: fabricctl/v1
 kind: Fabric
 metadata: {name: %s}
@@ -33,27 +34,48 @@ topology:
   spines: {count: %d, platform: %s}
   leaves: {count: 2, platform: %s}
   hosts:  {per_leaf: 2, netdevs: [rdma0], nic: connectx-7}
-  links: {leaf_spine: {speed: 400Gbps, cable: 40m}, host_leaf: {speed: %s, cable: 5m}}
+  links: {leaf_spine: {speed: 400Gbps, cable: %s}, host_leaf: {speed: %s, cable: 5m}}
 mtu: {fabric: %s, host: %s, roce: %s}
 classes:
 `, pick("fabric", []string{"pod1", "a.long-name.of-a_fabric-that-goes-on"}), rapid.IntRange(1, 4).Draw(t, "spines"), pick("spine", platforms), pick("leaf", platforms),
-		pick("speed", []string{"100Gbps", "200Gbps", "400Gbps"}), pick("mtu", []string{"9214B", "9100B"}, "9216B", "1500B", "9022B"), pick("host mtu", []string{"9000B", "4200B"}, "1500B"),
+		pick("cable", []string{"5m", "40m", "300m", "17m"}, "2500mm", "3km", "10km"), pick("speed", []string{"100Gbps", "200Gbps", "400Gbps"}), pick("mtu", []string{"9214B", "9100B"}, "9216B", "1500B", "9022B"), pick("host mtu", []string{"9000B", "4200B"}, "1500B"),
 		pick("roce", []string{"4096B", "1024B"}))
 	prios := rapid.Permutation([]int{1, 2, 3, 4, 5, 6, 7}).Draw(t, "priorities")
 	lossless := rapid.IntRange(0, 2).Draw(t, "lossless")
 	for i := range lossless {
-		fmt.Fprintf(&b, "  - {name: bulk%d, dscp: [%d], priority: %d, lossless: true, bandwidth: %d%%, ecn: {kmin: %s, kmax: %s, pmax: %s}}\n", i, 20+i, prios[i],
+		fmt.Fprintf(&b, "  - {name: bulk%d, dscp: [%d], priority: %d, lossless: true, bandwidth: %d%%, ecn: {kmin: %s, kmax: %s, pmax: %s}, pfc: %s}\n", i, 20+i, prios[i],
 			rapid.IntRange(1, 40).Draw(t, "share"), pick("kmin", []string{"150KB", "800KB"}, "10MB", "1B"), pick("kmax", []string{"3MB", "4096KiB"}, "300MB"),
-			pick("pmax", []string{"1%", "20%", "100%"}, "1.5%", "0.1%"))
+			pick("pmax", []string{"1%", "20%", "100%"}, "1.5%", "0.1%"), drawPFC(t, pick))
 	}
 	fmt.Fprintf(&b, "  - {name: cnp, role: cnp, dscp: [48], priority: %d, scheduling: strict}\n  - {name: default, dscp: rest, priority: 0, bandwidth: 20%%}\n", prios[6])
 	fmt.Fprintf(&b, "pfc_watchdog: {detect: %s, restore: %s, poll: %s, action: %s}\n", pick("detect", []string{"200ms", "400ms"}, "10ms", "6s", "205ms"),
 		pick("restore", []string{"400ms", "2s"}, "70s"), pick("poll", []string{"100ms"}, "300ms", "1ms"), pick("action", []string{"drop"}, "forward", "alert"))
 	fmt.Fprintf(&b, "manage: {switches: %s, hosts: own}\n", pick("manage", []string{"own", "observe"}, "{pfc: own}", "{maps: own, ecn: own}"))
 	if lossless > 0 && rapid.Bool().Draw(t, "override") {
-		fmt.Fprintf(&b, "overrides: {leaf: {classes: [{name: bulk0, ecn: {kmin: %s}}], devices: {leaf1: {ports: {uplink-1: {mtu: {fabric: 9100B}}}}}}}\n", pick("leaf kmin", []string{"100KB"}, "5MB"))
+		fmt.Fprintf(&b, "overrides: {leaf: {classes: [{name: bulk0, ecn: {kmin: %s}}], devices: {leaf1: {ports: {uplink-1: {mtu: {fabric: %s}, classes: [{name: bulk0, pfc: %s}]}}}}}}\n",
+			pick("leaf kmin", []string{"100KB"}, "5MB"), pick("port mtu", []string{"9214B"}, "9100B"), drawPFC(t, pick))
 	}
 	return b.String()
+}
+
+// drawPFC draws what a class says of its buffer: mostly little, now and then what no switch holds.
+func drawPFC(t *rapid.T, pick func(what string, usual []string, odd ...string) string) string {
+	var keys []string
+	for _, k := range []struct {
+		name       string
+		usual, odd []string
+	}{
+		{"xoff", []string{"{alpha: 1/8}", "{alpha: 1/2}", "{share: 50%, of: pool}"}, []string{"{alpha: 1/3}", "{alpha: 256}", "200KB", "{share: 30%, of: pool}"}},
+		{"headroom", []string{"auto", "400KB"}, []string{"0B", "1B", "50MB", "20KB"}},
+		{"xon", []string{"auto", "100KB"}, []string{"0B", "90MB"}},
+		{"xon_offset", []string{"20KB"}, []string{"0B", "90MB"}},
+		{"reserved", []string{"20KB"}, []string{"0B", "90MB"}},
+	} {
+		if rapid.Bool().Draw(t, k.name+" is given") {
+			keys = append(keys, k.name+": "+pick(k.name, k.usual, k.odd...))
+		}
+	}
+	return "{" + strings.Join(keys, ", ") + "}"
 }
 
 // TestAccepted: what lint accepts, every dialect renders, and what a dialect cannot express is a finding of validate. What
@@ -111,7 +133,20 @@ func mustSayOrRender(t *rapid.T, m loaded, d *intent.Device, linted bool) {
 	if linted || l.HasErrors() {
 		return
 	}
-	if back, more := dialect.Parse(dialect.Text(c)); len(more) > 0 || !back.Equal(c) {
+	back, more := dialect.Parse(dialect.Text(c))
+	if len(more) > 0 || !back.Equal(c) {
 		t.Errorf("%s does not read back: %v", d.Name, more)
+	}
+	lifted, more := dialect.Lift(back, render.Facts{})
+	if more.HasErrors() || m.findings.HasErrors() { // what is not accepted need not come back whole
+		return
+	}
+	for i := range d.Ports {
+		want, got := d.PolicyOf(&d.Ports[i]), lifted[d.Ports[i].Iface]
+		for a := range intent.NumAreas { // what is not owned may not be rendered
+			if x := intent.AreaSet(a); d.Ports[i].Manage[a] == intent.Own && want.Known.Has(a) && want.Only(x) != got.Only(x) {
+				t.Errorf("%s:%s: %s (-want +lifted)\n%s", d.Name, d.Ports[i].Name, a, cmp.Diff(want.Only(x), got.Only(x)))
+			}
+		}
 	}
 }
