@@ -91,25 +91,16 @@ func owning(dev intent.Device, area intent.Area, s *seen) (changes int, why stri
 	dev = dev.Bind(f.Aliases)
 	names, adopts := render.Adopt(dialect, dev, f, s.live)
 	f.Names = names
-	own, _ := render.Owned(dialect, dev, f, s.live)
-	want, l := dialect.Render(dev, f)
-	for _, x := range l {
-		switch {
-		case x.Severity != diag.Error:
-		case x.Rule == render.NeedsAdoption && len(adopts) > 0:
-			return 0, adopts[0].Msg
-		default:
-			return 0, x.Msg
-		}
+	p := render.Look(dialect, dev, f, s.live)
+	if i := slices.IndexFunc(p.Findings, func(x diag.Finding) bool { return x.Severity == diag.Error }); i >= 0 && len(adopts) > 0 && p.Findings[i].Rule == render.NeedsAdoption {
+		return 0, adopts[0].Msg
 	}
-	cs, _ := render.KeepUsed(dialect, s.live, render.Diff(dialect, f, s.live.Filter(own), want.Filter(own)))
+	if why := p.Refused(); why != "" {
+		return 0, why
+	}
+	cs := p.Changes
 	if len(cs) == 0 {
 		return 0, ""
-	}
-	for _, r := range dialect.Risk(s.live, cs, f) {
-		if r.Class == render.Refused {
-			return 0, r.Why
-		}
 	}
 	if i := slices.IndexFunc(adopts, func(x diag.Finding) bool { return x.Severity == diag.Info }); i >= 0 && cs[0].Op == render.Add {
 		return len(cs), adopts[i].Msg

@@ -152,21 +152,18 @@ func (d *Diagnosis) owned(s *Subject, dialect *render.Dialect, live render.Confi
 	if missing := notShown(&dev, lifted); len(missing) > 0 {
 		d.add(Ownership, "ports", Warning, "the device does not show "+few(missing)+", which the model has", "correct the ports, or the nics of a host, in the inventory: apply refuses the device while it owns something there")
 	}
-	own, _ := render.Owned(dialect, dev, f, live)
-	want, _ := dialect.Render(dev, f)
-	mine := live.Filter(own)
-	cs, _ := render.KeepUsed(dialect, live, render.Diff(dialect, f, mine, want.Filter(own)))
+	p := render.Look(dialect, dev, f, live)
 	if modes[intent.Own] != 0 {
-		said := fmt.Sprintf("%d of %d on the device are the model's to write, and apply would make %s", len(mine), len(live), diag.Count(len(cs), "change"))
+		said := fmt.Sprintf("%d of %d on the device are the model's to write, and apply would make %s", len(p.Owned), len(live), diag.Count(len(p.Changes), "change"))
 		if len(s.held(f)) > 0 {
 			said += " if nothing of it were held"
 		}
 		d.add(Ownership, "settings", OK, said, "")
 	}
-	if theirs := foreign(dialect, live, own, lifted); len(theirs) > 0 {
+	if theirs := foreign(dialect, live, p.Own, lifted); len(theirs) > 0 {
 		d.add(Ownership, "foreign", OK, "objects of other names in use, which are left as they are: "+few(theirs), "")
 	}
-	for _, c := range render.Collisions(dialect, &dev, own, live, cs) {
+	for _, c := range p.Collisions {
 		d.add(Ownership, "collision", Warning, c, "apply refuses the device until that use is gone, or the model has another name")
 	}
 	names, why := render.Adopt(dialect, dev, f, live)

@@ -287,14 +287,13 @@ func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
 
 // steps computes the ordered transactions of a device, their undo and what they risk.
 func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) {
-	own, stays := render.Owned(dialect, d, f, live)
-	want, finds := dialect.Render(d, f)
-	dp.Findings.Add(append(stays, finds...)...)
-	j := judge{d: dialect, f: f, own: own}
-	owned := live.Filter(own)
-	dp.Live = j.fingerprint(owned)
-	cs, used := render.KeepUsed(dialect, live, render.Diff(dialect, f, owned, want.Filter(own)))
-	for _, k := range used {
+	p := render.Look(dialect, d, f, live)
+	dp.Findings.Add(p.Stays...)
+	dp.Findings.Add(p.Findings...)
+	j := judge{d: dialect, f: f, own: p.Own}
+	dp.Live = j.fingerprint(p.Owned)
+	cs := p.Changes
+	for _, k := range p.Used {
 		dp.Findings.Add(diag.Finding{Rule: "still-used", Severity: diag.Info, At: d.Name, Msg: fmt.Sprintf(
 			"%s stays: the model does not ask for it any more, but something that the model does not own still uses it", k)})
 	}
@@ -302,14 +301,14 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 	if len(cs) == 0 {
 		return
 	}
-	dp.Risks = dialect.Risk(live, cs, f)
+	dp.Risks = p.Risks
 	dp.Cut = cutOf(&d, dp.Risks)
 	behaviour, lowersMTU := behaviourOf(dialect, &d, f, live, cs)
 	dp.Behaviour = behaviour
 	d.Origins = nil
 	dp.Intent = &d
 	phases := render.Phases(dialect, cs)
-	at, print := owned, dp.Live
+	at, print := p.Owned, dp.Live
 	for i, phase := range phases {
 		s := Step{Device: d.Name, Changes: phase, Undo: render.Undo(phase), Before: print, Wave: waveSwitches, Why: why(i, len(phases), phase)}
 		switch {
@@ -323,10 +322,10 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 		s.After = print
 		dp.Steps = append(dp.Steps, s)
 	}
-	if finds.HasErrors() {
+	if p.Findings.HasErrors() {
 		dp.Blocked, dp.Steps = true, nil
 	}
-	for _, msg := range render.Collisions(dialect, &d, own, live, cs) {
+	for _, msg := range p.Collisions {
 		dp.refuse("name-collision", msg)
 	}
 	for _, r := range dp.Risks {
@@ -347,13 +346,11 @@ func (dp *DevicePlan) adopting(dialect *render.Dialect, d intent.Device, f rende
 		return
 	}
 	f.Names = names
-	own, _ := render.Owned(dialect, d, f, live)
-	want, finds := dialect.Render(d, f)
-	if finds.HasErrors() {
+	p := render.Look(dialect, d, f, live)
+	if p.Refused() != "" {
 		return
 	}
-	cs, _ := render.KeepUsed(dialect, live, render.Diff(dialect, f, live.Filter(own), want.Filter(own)))
-	ops := opsOf(cs)
+	ops := opsOf(p.Changes)
 	dp.Adopting = &ops
 }
 
