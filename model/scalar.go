@@ -114,19 +114,22 @@ func autoBytesScalar() *scalar {
 
 // intScalar is a plain decimal number from lo to hi.
 func intScalar(noun string, lo, hi int) *scalar {
-	return &scalar{noun: fmt.Sprintf("%s from %d to %d", noun, lo, hi), schema: numberSchema(lo, hi), parse: func(s string) (string, *problem) {
+	a := "a"
+	if strings.IndexByte("aeiou", noun[0]) >= 0 {
+		a = "an"
+	}
+	said := fmt.Sprintf("%s from %d to %d", noun, lo, hi)
+	hint := "write " + a + " " + said
+	return &scalar{noun: said, schema: numberSchema(lo, hi), parse: func(s string) (string, *problem) {
 		v, p := parseInt(s)
 		if p != nil && p.what == notWhole {
-			p.hint = fmt.Sprintf("write a %s from %d to %d", noun, lo, hi)
-			if strings.IndexByte("aeiou", noun[0]) >= 0 {
-				p.hint = fmt.Sprintf("write an %s from %d to %d", noun, lo, hi)
-			}
+			p.hint = hint
 		}
 		if p != nil {
 			return "", p
 		}
 		if v < lo || v > hi {
-			return "", &problem{"value", fmt.Sprintf("is not from %d to %d", lo, hi), ""}
+			return "", &problem{"value", fmt.Sprintf("is not from %d to %d", lo, hi), hint}
 		}
 		return strconv.Itoa(v), nil
 	}}
