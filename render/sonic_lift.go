@@ -364,10 +364,10 @@ func (l *sonicLifter) wred(at, name string, q *intent.Queue) {
 		q.Drop = true
 		return
 	}
-	kmin, hasMin := l.number("WRED_PROFILE", name, "green_min_threshold", anyBytes)
-	kmax, hasMax := l.number("WRED_PROFILE", name, "green_max_threshold", anyBytes)
-	pmax, hasP := l.number("WRED_PROFILE", name, "green_drop_probability", 100)
-	if !hasMin || !hasMax || !hasP {
+	kmin, _ := l.number("WRED_PROFILE", name, "green_min_threshold", anyBytes)
+	kmax, _ := l.number("WRED_PROFILE", name, "green_max_threshold", anyBytes)
+	pmax, _ := l.number("WRED_PROFILE", name, "green_drop_probability", 100)
+	if row["green_min_threshold"] == "" || row["green_max_threshold"] == "" || row["green_drop_probability"] == "" {
 		l.warn(object, "marking is on without green_min_threshold, green_max_threshold and green_drop_probability")
 	}
 	q.ECN = intent.ECN{On: true, Kmin: units.Bytes(kmin), Kmax: units.Bytes(kmax), Pmax: units.Percent(pmax * 10_000)}
@@ -383,7 +383,7 @@ func (l *sonicLifter) colours(object string, row map[string]string, marked []str
 		for _, f := range [][2]string{{"", "_min_threshold"}, {"", "_max_threshold"}, {"", "_drop_probability"}, {"wred_", "_enable"}} {
 			name, green := f[0]+colour+f[1], f[0]+"green"+f[1]
 			field[name] = true
-			if row[name] != row[green] {
+			if row[name] != row[green] && (f[1] == "_enable" || row[green] == "" || sonicNumber(row[green])) { // what cannot be read is said by itself
 				l.warn(object, "%s is %q, %s is %q: packets that a policer coloured are treated differently", name, row[name], green, row[green])
 			}
 		}
@@ -393,6 +393,12 @@ func (l *sonicLifter) colours(object string, row map[string]string, marked []str
 			l.warn(object, "%s %q is not part of the model and was not looked at", f, row[f])
 		}
 	}
+}
+
+// sonicNumber reports whether s is a number as CONFIG_DB writes it.
+func sonicNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil
 }
 
 // sonicMarked is the colours that an ecn mode marks.

@@ -93,6 +93,11 @@ func TestSonicLift(t *testing.T) {
 		{"a mode that is none", queue(`"ecn": "ecn_on", ` + enabled + `, ` + ramp), func(p *intent.Policy) { p.Queues[3].Drop = true }, []string{`ecn "ecn_on" is not understood`}},
 		{"marking without numbers", queue(`"ecn": "ecn_all", ` + enabled), func(p *intent.Policy) { p.Queues[3] = intent.Queue{ECN: intent.ECN{On: true}} }, []string{"marking is on without green_min_threshold"}},
 		{
+			"a threshold that cannot be read", queue(`"ecn": "ecn_all", ` + enabled + `, ` + strings.Replace(ramp, `"green_min_threshold": "100"`, `"green_min_threshold": "few"`, 1)),
+			func(p *intent.Policy) { p.Queues[3] = marks; p.Queues[3].ECN.Kmin = 0 },
+			[]string{`green_min_threshold is "few", and not a number of bytes`},
+		},
+		{
 			"yellow otherwise", queue(`"ecn": "ecn_all", ` + enabled + `, ` + strings.Replace(ramp, `"yellow_max_threshold": "200"`, `"yellow_max_threshold": "900"`, 1)),
 			func(p *intent.Policy) { p.Queues[3] = marks },
 			[]string{`yellow_max_threshold is "900", green_max_threshold is "200"`},
