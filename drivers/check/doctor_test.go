@@ -113,6 +113,10 @@ func TestDoctorReach(t *testing.T) {
 			s.Open = func(context.Context) (*drivers.View, error) { return nil, errors.New("spine1: stranger") }
 			s.Stage = func(error) check.Stage { return check.AtTrust }
 		}, []string{`reach failed certificate: stranger -> give the authority`, `reach not tried login`}},
+		{"not trusted, with what to do", func(s *check.Subject, _ *check.Surroundings) {
+			s.Open = func(context.Context) (*drivers.View, error) { return nil, fmt.Errorf("spine1: %w", advised{}) }
+			s.Stage = func(error) check.Stage { return check.AtTrust }
+		}, []string{`reach failed certificate: revoked -> do not connect`}},
 		{"hung up later", func(s *check.Subject, _ *check.Surroundings) {
 			s.Open = func(context.Context) (*drivers.View, error) { return nil, errors.New("spine1: hung up") }
 		}, []string{`reach failed session: hung up -> is this SONiC's own gNMI server`}},
@@ -345,3 +349,9 @@ func TestDoctorCutShort(t *testing.T) {
 		wants(t, d, `reach failed device: not looked at: --timeout 5s is over -> look at it alone`)
 	})
 }
+
+// advised is an error that ends with what to do.
+type advised struct{}
+
+func (advised) Error() string { return "revoked; do not connect" }
+func (advised) Next() string  { return "do not connect" }

@@ -159,7 +159,13 @@ func (d *Diagnosis) failedAt(s *Subject, at Stage, err error) {
 		d.add(Reach, "connection", Failed, said, "")
 		d.skip(trust, "login")
 	case AtTrust:
-		d.add(Reach, trust, Failed, said, s.Trust.Hint)
+		next := s.Trust.Hint
+		var own interface{ Next() string } // an error that ends with what to do
+		if errors.As(err, &own) && own.Next() != "" {
+			next = own.Next()
+			said = strings.TrimRight(strings.TrimSuffix(said, next), ";: ")
+		}
+		d.add(Reach, trust, Failed, said, next)
 		d.skip("login")
 	case AtLogin:
 		d.trusted(s)

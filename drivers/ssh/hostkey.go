@@ -36,19 +36,29 @@ type HostKeyError struct {
 
 func (e *HostKeyError) Error() string {
 	offered := strings.TrimSpace(e.Type + " " + e.Fingerprint)
-	where := strings.Join(e.Files, ", ")
-	host := knownhosts.Normalize(e.Host)
 	switch {
 	case e.Revoked:
-		return fmt.Sprintf("host key revoked: it offers %s, which %s revokes; do not connect", offered, strings.Join(e.Known, ", "))
+		return fmt.Sprintf("host key revoked: it offers %s, which %s revokes; %s", offered, strings.Join(e.Known, ", "), e.Next())
 	case len(e.Known) > 0:
-		return fmt.Sprintf("host key changed: it offers %s, known is %s; somebody may be in between, or the device was replaced: "+
-			"compare the fingerprint on its console, then drop the old key with ssh-keygen -R '%s' -f FILE", offered, strings.Join(e.Known, ", "), host)
+		return fmt.Sprintf("host key changed: it offers %s, known is %s; somebody may be in between, or the device was replaced: %s",
+			offered, strings.Join(e.Known, ", "), e.Next())
 	case len(e.Files) == 0:
 		return fmt.Sprintf("host key unknown: it offers %s, and no known_hosts file is configured", offered)
 	}
-	return fmt.Sprintf("host key unknown: it offers %s, and %s has no key for %s; compare the fingerprint on its console, "+
-		"then add it with ssh-keyscan", offered, where, host)
+	return fmt.Sprintf("host key unknown: it offers %s, and %s has no key for %s; %s", offered, strings.Join(e.Files, ", "), knownhosts.Normalize(e.Host), e.Next())
+}
+
+// Next is what to do about it, with which Error ends; "" where that depends on who configures the files.
+func (e *HostKeyError) Next() string {
+	switch {
+	case e.Revoked:
+		return "do not connect"
+	case len(e.Known) > 0:
+		return fmt.Sprintf("compare the fingerprint on its console, then drop the old key with ssh-keygen -R '%s' -f FILE", knownhosts.Normalize(e.Host))
+	case len(e.Files) == 0:
+		return ""
+	}
+	return "compare the fingerprint on its console, then add it with ssh-keyscan"
 }
 
 // Is makes errors.Is work with ErrHostKey and with one of ErrHostUnknown and ErrHostChanged.
