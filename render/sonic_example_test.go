@@ -10,6 +10,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/render/yang"
 )
 
@@ -121,6 +122,7 @@ func TestSonicRenderFindings(t *testing.T) {
 	}{
 		{"mtu", func(_ *intent.Device, p *intent.Policy) { p.MTU = 9300 }, []string{"mtu is 9300; SONiC takes 68 to 9216"}},
 		{"part of a percent", func(_ *intent.Device, p *intent.Policy) { p.Queues[3].ECN.Pmax = 15_000 }, []string{"pmax of class training is 1.5%; SONiC takes whole percent"}},
+		{"less than a percent", func(_ *intent.Device, p *intent.Policy) { p.Queues[3].ECN.Pmax = 1000 }, []string{"pmax of class training is 0.1%"}},
 		{"pmax", func(_ *intent.Device, p *intent.Policy) { p.Queues[3].ECN.Pmax = 1_010_000 }, []string{"ecn.3.pmax is 101; SONiC takes 0 to 100"}},
 		{"inverted", func(_ *intent.Device, p *intent.Policy) { p.Queues[3].ECN.Kmin = 4_000_000 }, []string{"kmin 4MB of class training is above its kmax 3.2MB"}},
 		{"weight", func(_ *intent.Device, p *intent.Policy) { p.Queues[0].Weight = 200 }, []string{"weight.0 is 200; SONiC takes 1 to 100"}},
@@ -148,6 +150,17 @@ func TestSonicRenderFindings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// 0% marks nothing, so nobody is told to choose it.
+func TestSonicPmaxHint(t *testing.T) {
+	for pmax, want := range map[units.Percent]string{1000: "choose 1%", 15_000: "choose 1% or 2%"} {
+		d := exampleDevice("Ethernet0")
+		d.Policies[0].Queues[3].ECN.Pmax = pmax
+		if _, l := sonicRender(d, Facts{}); len(l) != 1 || l[0].Hint != want {
+			t.Errorf("%s: %v, want %q", pmax, l, want)
+		}
 	}
 }
 

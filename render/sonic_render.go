@@ -303,7 +303,11 @@ func (b *sonicBuilder) ecn(p *intent.Port, row, class string, tc int, q intent.Q
 	const percent, most = 10_000, 1<<63 - 1
 	if q.ECN.Pmax%percent != 0 {
 		lo := q.ECN.Pmax / percent
-		b.cannot(p, origin("pmax"), fmt.Sprintf("choose %d%% or %d%%", lo, lo+1),
+		choice := fmt.Sprintf("choose %d%%", lo+1)
+		if lo > 0 { // 0% marks nothing
+			choice = fmt.Sprintf("choose %d%% or %d%%", lo, lo+1)
+		}
+		b.cannot(p, origin("pmax"), choice,
 			"pmax of class %s is %s; SONiC takes whole percent", class, q.ECN.Pmax)
 	}
 	if q.ECN.Kmin > q.ECN.Kmax {

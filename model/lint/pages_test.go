@@ -398,6 +398,16 @@ func TestHintsHold(t *testing.T) {
 	}
 }
 
+// No switch takes a fraction of a percent, so no hint names one: the 1.95% that are needed here are 2%.
+func TestPmaxHintIsWhole(t *testing.T) {
+	e, _ := examples(t, "pmax-sufficient")
+	for _, f := range e.check(t) {
+		if f.Rule == "pmax-sufficient" && (!strings.Contains(f.Msg, "where 1.95% is marked") || !strings.HasPrefix(f.Hint, "raise pmax to at least 2%,")) {
+			t.Error(f)
+		}
+	}
+}
+
 // hintsHold does what each hint of each finding says: the finding is gone, and none is added. Infos of other rules than
 // name are not at issue.
 func hintsHold(t *testing.T, name, doc string) {

@@ -61,7 +61,13 @@ func runPmaxSufficient(p *Pass) {
 			Pos: cmp.Or(k.line, fanInLine.Pos, flowsLine.Pos), Related: []diag.Related{fanInLine, flowsLine},
 			Msg: fmt.Sprintf("pmax %v of %s is too little for %d flows (fan-in %d, %d each) at %v on %s: DCQCN comes to rest where %v is marked, so the queue leaves the ramp and swings around kmax",
 				k.pmax, k.class, flows, k.load.fanIn, k.load.flows, speed, w, needed),
-			Hint: fmt.Sprintf("raise pmax to at least %v, or acknowledge %s with the reason", needed, p.rule.ID),
+			// More than is needed, since no switch takes a fraction of a percent.
+			Hint: fmt.Sprintf("raise pmax to at least %v, or acknowledge %s with the reason", upToPercent(needed), p.rule.ID),
 		})
 	}
+}
+
+// upToPercent is v in whole percent, rounded up.
+func upToPercent(v units.Percent) units.Percent {
+	return (v + units.OnePercent - 1) / units.OnePercent * units.OnePercent
 }
