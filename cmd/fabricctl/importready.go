@@ -53,11 +53,7 @@ func readiness(n *intent.Net, read []seen) []areaJSON {
 		for i := range read {
 			s := &read[i]
 			dev := n.Device(s.box.Device.Name)
-			known := intent.SwitchAreas
-			if dev.Host {
-				known = intent.HostAreas
-			}
-			if !known.Has(area) {
+			if !intent.AreasOf(dev.OS()).Has(area) {
 				continue
 			}
 			a.Of++

@@ -152,3 +152,43 @@ func TestInferProperty(t *testing.T) {
 		}
 	})
 }
+
+// TestDevicesOwnBesideOurs: on Tomahawk 3 the platform's table has rows for 400Gbps and none for 200Gbps, so a leaf makes the
+// buffers of its uplinks by itself and is given those of its hosts. The model says the ones, and nothing of the others.
+func TestDevicesOwnBesideOurs(t *testing.T) {
+	n := resolved(t, `apiVersion: fabricctl/v1
+kind: Fabric
+metadata: {name: ai}
+topology:
+  spines: {count: 2, platform: sonic/z9332f}
+  leaves: {count: 2, platform: sonic/z9332f}
+  hosts: {per_leaf: 8, netdevs: [rdma0]}
+  links:
+    leaf_spine: {speed: 400Gbps, cable: 40m}
+    host_leaf: {speed: 200Gbps, cable: 5m}
+mtu: {fabric: 9216B, host: 9000B}
+classes:
+  - {name: training, dscp: [26], priority: 3, lossless: true, bandwidth: 60%}
+  - {name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}
+  - {name: default, dscp: rest, priority: 0, bandwidth: 40%}
+pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}
+`)
+	up, down := n.Device("leaf1").Port("uplink-1"), n.Device("leaf1").Port("downlink-1")
+	if !n.Device("leaf1").PolicyOf(up).Queues[3].Buffer.Device || n.Device("leaf1").PolicyOf(down).Queues[3].Buffer.Device {
+		t.Fatal("not the buffers that this test is about")
+	}
+	m, found := mustInfer(t, n)
+	for _, f := range found {
+		if f.Rule == "differs" || f.Rule == "headroom-std" {
+			t.Error(f)
+		}
+	}
+	for name, was := range policies(n) {
+		if now := policies(m.Net)[name]; now.Queues[3].Buffer != was.Queues[3].Buffer {
+			t.Errorf("%s: buffer %+v, was %+v", name, now.Queues[3].Buffer, was.Queues[3].Buffer)
+		}
+	}
+	if t.Failed() {
+		t.Log(m.Text)
+	}
+}

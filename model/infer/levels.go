@@ -49,27 +49,43 @@ func (m placement[V]) inherited(p place) V {
 // ports that differ. can reports whether an override turns one value into another; where it cannot, what is above
 // holds, and the comparison at the end says so. A value that one role has and another has none of is given by role.
 func placed[V comparable](votes []vote, says func(vote) (V, bool), can func(from, to V) bool) placement[V] {
+	return placedBy(votes, most(says), can)
+}
+
+// choice is the value that a place gets for what is voted there; false when nobody says anything.
+type choice[V comparable] func([]vote) (V, bool)
+
+// most chooses what most votes say.
+func most[V comparable](says func(vote) (V, bool)) choice[V] {
+	return func(votes []vote) (V, bool) {
+		x, _, of := majority(votes, says)
+		return x, of > 0
+	}
+}
+
+// placedBy is placed with a choice other than that of the majority.
+func placedBy[V comparable](votes []vote, choose choice[V], can func(from, to V) bool) placement[V] {
 	m := placement[V]{}
-	all, _, of := majority(votes, says)
-	if of == 0 {
+	all, ok := choose(votes)
+	if !ok {
 		return m
 	}
 	byRole, roles := grouped(votes, func(v vote) place { return place{role: v.dev.Role} })
 	var off V
 	for _, r := range roles {
-		if x, _, of := majority(byRole[r], says); of > 0 && !can(all, x) {
+		if x, ok := choose(byRole[r]); ok && !can(all, x) {
 			all = off
 		}
 	}
 	m[place{}] = all
 	for _, r := range roles {
-		m.add(r, byRole[r], says, can)
+		m.add(r, byRole[r], choose, can)
 		byDevice, devices := grouped(byRole[r], func(v vote) place { return place{v.dev.Role, v.dev.Name, ""} })
 		for _, d := range devices {
-			m.add(d, byDevice[d], says, can)
+			m.add(d, byDevice[d], choose, can)
 			byPort, ports := grouped(byDevice[d], func(v vote) place { return place{v.dev.Role, v.dev.Name, v.port.Name} })
 			for _, p := range ports {
-				m.add(p, byPort[p], says, can)
+				m.add(p, byPort[p], choose, can)
 			}
 		}
 	}
@@ -77,9 +93,9 @@ func placed[V comparable](votes []vote, says func(vote) (V, bool), can func(from
 }
 
 // add gives p what most of its votes say, where that differs from above and can be said.
-func (m placement[V]) add(p place, votes []vote, says func(vote) (V, bool), can func(from, to V) bool) {
-	x, _, of := majority(votes, says)
-	if above := m.at(p.above()); of > 0 && x != above && can(above, x) {
+func (m placement[V]) add(p place, votes []vote, choose choice[V], can func(from, to V) bool) {
+	x, ok := choose(votes)
+	if above := m.at(p.above()); ok && x != above && can(above, x) {
 		m[p] = x
 	}
 }
@@ -111,14 +127,9 @@ func (d *draft) levels() {
 		}, func(_, to intent.ECN) bool { return to.On })
 	}
 	for i := range d.buffers {
-		d.buffers[i] = placed(inside(d.ports), func(v vote) (intent.Buffer, bool) {
-			b := v.pol.Queues[i].Buffer
-			if b.Device {
-				b = intent.Buffer{}
-			}
-			c := d.class(uint8(i))
-			return b, v.pol.Known.Has(intent.AreaBuffer) && c != nil && c.lossless
-		}, func(from, to intent.Buffer) bool { return to.On || from == to })
+		if c := d.class(uint8(i)); c != nil && c.lossless {
+			d.buffers[i] = placedBy(inside(d.ports), bufferOf(i), func(from, to intent.Buffer) bool { return to.On || from == to })
+		}
 	}
 	for _, v := range d.ports {
 		d.weights = d.weights || v.pol.Known.Has(intent.AreaScheduler) && sum(d.sharesOf(v.pol)) > 100
@@ -133,6 +144,20 @@ func (d *draft) levels() {
 		if w := d.dog[place{}]; w.On && !canWatch(intent.Watchdog{}, w) {
 			delete(d.dog, place{})
 		}
+	}
+}
+
+// bufferOf chooses a buffer of a priority for ports of which none leaves it to its device: that is what the model means
+// where it says nothing, and under a place that says something no override takes that back.
+func bufferOf(priority int) choice[intent.Buffer] {
+	says := func(v vote) (intent.Buffer, bool) {
+		return v.pol.Queues[priority].Buffer, v.pol.Known.Has(intent.AreaBuffer)
+	}
+	return func(votes []vote) (intent.Buffer, bool) {
+		if slices.ContainsFunc(votes, func(v vote) bool { b, ok := says(v); return ok && b.Device }) {
+			return intent.Buffer{}, true
+		}
+		return most(says)(votes)
 	}
 }
 
