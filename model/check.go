@@ -225,7 +225,7 @@ func (c *checker) elements(f *field, n *node, path *trail) {
 			e.bad = true
 			hint := "add a name"
 			if k := f.list.kid("name"); k != nil {
-				hint = addition(k)
+				hint = addition(k, k.example)
 			}
 			c.found.Errorf("missing", e.pos(), hint, "%s has no name", &at)
 		case first[name] != nil:
@@ -378,19 +378,34 @@ func misspelt(f *field, n *node, key string) bool {
 }
 
 // addition is the hint to add a required field: something to paste, and what it means.
-func addition(k *field) string {
-	if k.example == "" {
+func addition(k *field, example string) string {
+	if example == "" {
 		return fmt.Sprintf("add %s: %s", k.key, k.doc)
 	}
 	gist := k.doc
 	for _, end := range []string{";", ": ", "("} {
 		gist, _, _ = strings.Cut(gist, end)
 	}
-	return fmt.Sprintf("add %s: %s (%s)", k.key, k.example, strings.TrimSpace(gist))
+	return fmt.Sprintf("add %s: %s (%s)", k.key, example, strings.TrimSpace(gist))
 }
 
-// complete reports what is missing in merged documents.
-func (c *checker) complete(f *field, n *node, path *trail) {
+// free is what nobody of a list's items has, for each key that they have apart.
+func free(f *field, items []*node) map[string][]string {
+	m := map[string][]string{}
+	for i := range f.kids {
+		k := &f.kids[i]
+		for _, v := range k.apart {
+			if !slices.ContainsFunc(items, func(n *node) bool { s := n.get(k.key); return s != nil && s.text == v }) {
+				m[k.key] = append(m[k.key], v)
+			}
+		}
+	}
+	return m
+}
+
+// complete reports what is missing in merged documents. left is what to propose for the keys that the elements of a list
+// have apart; nil where n is not one.
+func (c *checker) complete(f *field, n *node, path *trail, left map[string][]string) {
 	if n == nil || n.bad {
 		return
 	}
@@ -399,22 +414,27 @@ func (c *checker) complete(f *field, n *node, path *trail) {
 		for i := range f.kids {
 			k := &f.kids[i]
 			if k.required && !n.has(k.key) && k.key != "apiVersion" && k.key != "kind" && !misspelt(f, n, k.key) {
-				c.found.Errorf("missing", n.pos(), addition(k), "%s has no %s", cmpPath(path.String()), k.key)
+				example := k.example
+				if vs := left[k.key]; len(vs) > 0 {
+					example, left[k.key] = vs[0], vs[1:] // the next one that lacks it is told another
+				}
+				c.found.Errorf("missing", n.pos(), addition(k, example), "%s has no %s", cmpPath(path.String()), k.key)
 			}
 			if kid := n.kids[k.key]; kid != nil {
-				c.complete(k, kid, &trail{up: path, key: k.key})
+				c.complete(k, kid, &trail{up: path, key: k.key}, nil)
 			}
 		}
 		if f.dict != nil {
-			n.each(func(key string, e *node) { c.complete(f.dict, e, &trail{up: path, key: key}) })
+			n.each(func(key string, e *node) { c.complete(f.dict, e, &trail{up: path, key: key}, nil) })
 		}
 	case listNode:
+		left := free(f.list, n.items)
 		for i, e := range n.items {
 			at := trail{up: path, index: i}
 			if f.named {
 				at.key = e.name()
 			}
-			c.complete(f.list, e, &at)
+			c.complete(f.list, e, &at, left)
 		}
 	case scalarNode:
 	}

@@ -24,7 +24,7 @@ func buildInventory(docs roots, broken bool) (*Fabric, diag.List) {
 	f := &Fabric{docs: docs, Roles: map[string]*Override{}, Endpoints: map[string]*Endpoint{}}
 	var found diag.List
 	c := &checker{}
-	c.complete(inventorySchema(), docs.inventory, nil)
+	c.complete(inventorySchema(), docs.inventory, nil, nil)
 	found.Add(c.found...)
 	completeProfiles(docs, &found)
 	f.Catalog = catalog(docs.profiles, &found)

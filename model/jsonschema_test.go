@@ -33,7 +33,7 @@ func structural(n *node, layer bool) []string {
 	c := &checker{}
 	kind := c.document(n)
 	if !layer && kind != "" {
-		c.complete(schemaOf(kind), n, nil)
+		c.complete(schemaOf(kind), n, nil, nil)
 	}
 	var out []string
 	for _, f := range c.found {

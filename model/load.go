@@ -184,8 +184,8 @@ func build(docs roots, broken bool) (*Fabric, diag.List) {
 	f := &Fabric{docs: docs, Roles: map[string]*Override{}, Endpoints: map[string]*Endpoint{}}
 	var found diag.List
 	c := &checker{}
-	c.complete(fabricSchema(), docs.fabric, nil)
-	c.complete(inventorySchema(), docs.inventory, nil)
+	c.complete(fabricSchema(), docs.fabric, nil, nil)
+	c.complete(inventorySchema(), docs.inventory, nil, nil)
 	found.Add(c.found...)
 	completeProfiles(docs, &found)
 	f.Catalog = catalog(docs.profiles, &found)

@@ -365,7 +365,7 @@ func completeProfiles(docs roots, found *diag.List) {
 	c := &checker{}
 	for _, h := range sortedHardware(docs.profiles) {
 		for _, n := range docs.profiles[h] {
-			c.complete(profileSchema(), n, nil)
+			c.complete(profileSchema(), n, nil, nil)
 		}
 	}
 	found.Add(c.found...)

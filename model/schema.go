@@ -8,6 +8,7 @@ type field struct {
 	key      string
 	doc      string
 	example  string   // something to paste, where that says more than the kind of value; flow style
+	apart    []string // more to paste, in order: elements of one list have each another value
 	aka      []string // what people call the key elsewhere
 	required bool
 	later    bool    // read, but nothing is rendered from it yet
@@ -30,6 +31,9 @@ func (f *field) kid(key string) *field {
 func (f field) must() field          { f.required = true; return f }
 func (f field) inert() field         { f.later = true; return f }
 func (f field) like(ex string) field { f.example = ex; return f }
+
+// unlike gives the values to choose from for a key that no two elements of a list have alike.
+func (f field) unlike(exs ...string) field { f.apart = exs; return f }
 
 // called says what people call the key elsewhere.
 func (f field) called(aka ...string) field { f.aka = aka; return f }
@@ -252,7 +256,7 @@ func classSchema(whole bool) *field {
 		name,
 		leaf("role", enumScalar("cnp"), "cnp: the class of congestion notification packets (CNP), by which receivers slow senders down; exactly one class has it"),
 		{key: "dscp", example: "[26]", doc: "code points (DSCP, 0 to 63, not the ToS byte) of its packets, as a list; or rest: all that no other class names", required: true, scalar: restScalar(), list: &field{key: "DSCP", scalar: dscpScalar()}},
-		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must().like("3"),
+		leaf("priority", intScalar("priority", 0, 7), "priority that pause names; also the traffic class and the queue on every device").must().like("3").unlike("3", "4", "2", "5", "1", "6", "7", "0"),
 		leaf("lossless", boolScalar(), "true: PFC pauses its priority instead of dropping; default false").called("no_drop", "pause"),
 		ecn,
 		pfc,

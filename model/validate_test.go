@@ -23,6 +23,7 @@ func TestFindings(t *testing.T) {
 	}{
 		{"clean", base},
 		{"same priority", with(t, "priority: 6", "priority: 3")},
+		{"no priorities", with(t, "priority: 6, ", "") + "---\napiVersion: fabricctl/v1\nkind: Fabric\nmetadata: {name: t}\nclasses: [{name: more, dscp: [8]}]\n"},
 		{"same DSCP", with(t, "dscp: [48]", "dscp: [48, 20-30]")},
 		{"DSCP twice", with(t, "dscp: [48]", "dscp: [48, 48]")},
 		{"no code point", with(t, "dscp: [48]", "dscp: []")},
