@@ -389,7 +389,7 @@ func (b *bufferer) xon(k *model.Class, x *bufferAsk) {
 	case b.auto.Xon > 0:
 		x.buffer.Xon, x.origins["xon"] = b.auto.Xon, b.formula(string(b.auto.Model)+": "+b.auto.XonFormula)
 	case x.buffer.Static > 0:
-		x.buffer.Xon = max(x.buffer.Static-below, 0)
+		x.buffer.Xon = derive.RoundDown(x.buffer.Static-below, b.in.Platform.Cell)
 		x.origins["xon"] = b.formula(fmt.Sprintf("two frames of %s below the pause threshold", b.in.MTU), x.origins["xoff"], b.c.origins["mtu"])
 	default:
 		x.buffer.XonOffset = below

@@ -17,6 +17,25 @@ func buffered(class string, replace ...string) string {
 	return strings.NewReplacer(replace...).Replace(text)
 }
 
+// flat is a platform whose lossless pool is static.
+const flat = `---
+apiVersion: fabricctl/v1
+kind: Profile
+metadata: {name: sonic/flat}
+platform:
+  asic: spectrum-4
+  ports: 64
+  speed: 400Gbps
+  lanes: 8
+  iface: Ethernet%d
+  iface_step: 8
+  max_mtu: 9216B
+  lossless_pool: 13599999B
+  headroom: [{speed: 400Gbps, cable: 40m, size: 319456B, xon: 19456B, xoff: 300KB, static: 1MB}]
+  source: a test
+  confidence: low
+`
+
 // TestBuffersOf: what a port's buffer and cable become, of each thing that a model may say of them.
 func TestBuffersOf(t *testing.T) {
 	half := units.Ratio{Num: 1, Den: 2}
@@ -75,6 +94,14 @@ func TestBuffersOf(t *testing.T) {
 		"one form beats another": {
 			buffered(", pfc: {xoff: 1MB}") + "overrides: {leaf: {classes: [{name: training, pfc: {xoff: {alpha: 1/2}}}]}}\n",
 			"uplink-1", true, 0, own(same), "",
+		},
+		"a share of a static pool": { // its size is no multiple of a million, which the share is counted in
+			buffered(", pfc: {xoff: {share: 50%, of: pool}}", "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: sonic/flat}") + flat, "uplink-1", true, 0,
+			Buffer{On: true, Static: 6_799_872, Headroom: 300_000, Xon: 19_456, Reserved: 319_456}, "",
+		},
+		"a size, and no table": { // xon is whole cells of 254 bytes, as no one chose it
+			buffered(", pfc: {xoff: 1MB, headroom: 300KB, reserved: 400KB}", "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: sonic/7060x6-64pe}"), "uplink-1", true, 0,
+			Buffer{On: true, Static: 1_000_000, Headroom: 300_000, Xon: 254 * 3864, Reserved: 400_000}, "",
 		},
 		"a share of a port": {
 			buffered(", pfc: {xoff: {share: 50%, of: port}}"), "uplink-1", false, 0,
