@@ -177,6 +177,16 @@ func TestRampRules(t *testing.T) {
     hint: expect pauses in such bursts, or spread them: fewer ports at once`},
 		},
 		{
+			"an incast that ECN prevents only where a link runs empty",
+			func() *intent.Net {
+				n := star(8, 400*units.Gbps, []int{3}, half, 850*units.KB)
+				edit(n, "leaf1", "", ramp(60_000, 61_000, 20*units.OnePercent))
+				return n
+			},
+			[]string{`leaf1:downlink-1: info: incast-first: an incast of 2 ports at 400Gbps in class training is paused after 8.5us on leaf1 (212KB each, alpha 1/2 of a pool of 850KB), and no sender can have slowed down before 9.2us: only a kmin below 24.9KB could, and below 57.1KB a busy link runs empty
+    hint: expect pauses in such bursts, or spread them: fewer ports at once`},
+		},
+		{
 			"a chip that counts in steps and takes no single one",
 			func() *intent.Net {
 				n := clos(0, 1, 2)

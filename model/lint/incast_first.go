@@ -75,10 +75,14 @@ func (p *Pass) reportBurst(k pausedBurst, g group, w *where, feedback units.Dura
 		hint = fmt.Sprintf("expect pauses in such bursts, or spread them: up to %d ports at once are free of them", limit)
 	}
 	why := "no ECN setting can prevent the pause"
-	if x.Any {
-		kmin := units.Bytes(math.Floor((x.ToXoff-float64(feedback)/1e9)*float64(x.Growth)/8)) - 1
+	kmin := units.Bytes(math.Floor((x.ToXoff-float64(feedback)/1e9)*float64(x.Growth)/8)) - 1
+	switch least := derive.DCTCPMin(k.speed, feedback).Up(); {
+	case !x.Any:
+	case kmin < least:
+		why = fmt.Sprintf("only a kmin below %v could, and below %v a busy link runs empty", roughly(max(kmin, 0)), roughly(least))
+	default:
 		why = "a lower kmin could"
-		hint = fmt.Sprintf("lower kmin to at most %v", below(kmin+1, 1))
+		hint = fmt.Sprintf("lower kmin to at most %v", below(kmin+1, least))
 	}
 	p.report(w, diag.Finding{
 		Pos: cmp.Or(k.line, k.alpha, fanIn.Pos), Related: []diag.Related{setHere("the threshold", line), fanIn},
