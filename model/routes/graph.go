@@ -101,7 +101,10 @@ func (g *graph) strong() [][]int32 {
 			if low[v] != order[v] {
 				continue
 			}
-			i := slices.Index(stack, v)
+			i := len(stack) - 1
+			for stack[i] != v {
+				i--
+			}
 			c := slices.Clone(stack[i:])
 			stack = stack[:i]
 			for _, u := range c {
