@@ -131,11 +131,11 @@ func sonicNextAlphas(alpha units.Ratio) string {
 	}
 	switch {
 	case below == (units.Ratio{}):
-		return "choose " + above.String()
+		return fmt.Sprintf("write {alpha: %s}", above)
 	case above == (units.Ratio{}):
-		return "choose " + below.String()
+		return fmt.Sprintf("write {alpha: %s}", below)
 	}
-	return fmt.Sprintf("choose %s or %s", below, above)
+	return fmt.Sprintf("write {alpha: %s} or {alpha: %s}", below, above)
 }
 
 // profile is the name of the buffer profile of a class: where it is used, and a digest of the values that the updater

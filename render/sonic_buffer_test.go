@@ -204,9 +204,9 @@ func TestSonicBufferNotExpressible(t *testing.T) {
 		d         intent.Device
 		msg, hint string
 	}{
-		"thirds":             {bufferDevice(explicit(units.Ratio{Num: 1, Den: 3})), "alpha 1/3 of class training is not a power of two", "choose 1/4 or 1/2"},
-		"too small":          {bufferDevice(explicit(units.Ratio{Num: 1, Den: 512})), "alpha 1/512", "choose 1/256"},
-		"too large":          {bufferDevice(explicit(units.Ratio{Num: 300, Den: 1})), "alpha 300", "choose 128"},
+		"thirds":             {bufferDevice(explicit(units.Ratio{Num: 1, Den: 3})), "alpha 1/3 of class training is not a power of two", "write {alpha: 1/4} or {alpha: 1/2}"},
+		"too small":          {bufferDevice(explicit(units.Ratio{Num: 1, Den: 512})), "alpha 1/512", "write {alpha: 1/256}"},
+		"too large":          {bufferDevice(explicit(units.Ratio{Num: 300, Den: 1})), "alpha 300", "write {alpha: 128}"},
 		"bytes":              {static, "the pause threshold of class training is 1MB; the buffer of sonic/sn5600 is dynamic", "write it as alpha, such as {alpha: 1/2}"},
 		"bytes, static pool": {fits, "", ""},
 		"alpha, static pool": {both, "is static, and SONiC takes bytes", "write it in bytes"},
