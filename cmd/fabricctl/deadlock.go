@@ -93,7 +93,7 @@ after that holds until all switches have learnt of a loss. Without a cycle, PFC 
 necessary for a deadlock and not enough: its buffers have to be full at the same time.
 
 --out draws the shortest cycle on the topology, as .svg or .dot. No device is contacted. Exit 1 when there is a cycle while
-nothing is lost.`,
+nothing is lost, or when the model has errors: it is looked at then as far as its topology is known.`,
 		Example: "  fabricctl deadlock -f fabric.yaml\n  fabricctl deadlock -f fabric.yaml --out cycle.svg\n  fabricctl deadlock -f fabric.yaml --no-failures\n" +
 			"  fabricctl deadlock -f fabric.yaml --device leaf1",
 		Args: noArgs,
@@ -114,7 +114,8 @@ func (a *app) runDeadlock(ctx context.Context, o deadlockFlags) error {
 	}
 	var draw func(*intent.Net, picture.Sheet) []byte
 	if o.out != "" {
-		if draw, err = drawer(o.out); err != nil {
+		draw, err = drawer(o.out)
+		if err := cmp.Or(err, outFile("--out", o.out, "cycle.svg")); err != nil {
 			return err
 		}
 	}
@@ -149,6 +150,9 @@ func (a *app) runDeadlock(ctx context.Context, o deadlockFlags) error {
 	}
 	if err == nil && len(r.Components) > 0 {
 		return fail(exitError, "", "PFC can deadlock: %s of buffers that wait for each other", diag.Count(len(r.Components), "cycle"))
+	}
+	if err == nil && m.findings.HasErrors() {
+		return fail(exitError, "", "the model has %s besides, and was looked at as it stands", diag.Count(m.findings.Count(diag.Error), "error"))
 	}
 	return err
 }
