@@ -222,6 +222,7 @@ func table(t *testing.T, name string) []map[string]string {
 		}
 		all = append(all, row)
 	}
+	witness.Agree(t, name, len(all))
 	return all
 }
 

@@ -123,6 +123,8 @@ func TestReferenceStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	witness.Agree(t, "starting_points.yaml", len(want.Points))
+	witness.Agree(t, "ecn_published.yaml", len(want.Settings))
 	ratio := func(r units.Ratio) float64 { return float64(r.Num) / float64(r.Den) }
 	for _, w := range want.Points {
 		i := slices.IndexFunc(StartingPoints(), func(s Start) bool { return s.ID == w.ID })

@@ -115,3 +115,26 @@ func TestDeadlockKnownAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadlockPictures: the pictures of the documentation are what the command draws of the examples; -update draws them anew.
+func TestDeadlockPictures(t *testing.T) {
+	for _, name := range []string{"ring", "bounce"} {
+		drawn := filepath.Join(t.TempDir(), name+".svg")
+		if code := run(t.Context(), []string{"deadlock", "-f", "../../examples/deadlock/" + name + ".yaml", "--out", drawn}, quiet()); code != exitError {
+			t.Fatalf("%s: exit %d, want %d", name, code, exitError)
+		}
+		got, err := os.ReadFile(drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := "../../docs/deadlock-" + name + ".svg"
+		if *update {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(file); err != nil || string(got) != string(want) {
+			t.Errorf("%s is not what deadlock draws of examples/deadlock/%s.yaml (%v); go test -run TestDeadlockPictures -update draws it anew", file, name, err)
+		}
+	}
+}

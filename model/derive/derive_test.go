@@ -44,6 +44,7 @@ func table(t *testing.T, file string, rows int) []line {
 	if len(lines) != rows {
 		t.Fatalf("%s has %d rows, want %d", file, len(lines), rows)
 	}
+	witness.Agree(t, file, rows)
 	return lines
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
@@ -64,6 +65,7 @@ func TestReferenceRamps(t *testing.T) {
 	if err := yaml.Unmarshal(b, &table); err != nil {
 		t.Fatal(err)
 	}
+	witness.Agree(t, "invariants-ecn.yaml", len(table.Invariants))
 	check := func(rule string, example map[string]any) diag.List {
 		num := func(key string) float64 {
 			switch v := example[key].(type) {

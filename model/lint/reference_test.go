@@ -19,6 +19,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
@@ -205,6 +206,7 @@ func TestReferenceInvariants(t *testing.T) {
 	if err := yaml.Unmarshal(b, &table); err != nil {
 		t.Fatal(err)
 	}
+	witness.Agree(t, "invariants.yaml", len(table.Invariants))
 	catalog, err := profiles.Default()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/witness"
 )
 
 // known is the graphs with known answers: paths of named nodes, with one class or one for each link.
@@ -105,6 +106,7 @@ func TestKnownAnswers(t *testing.T) {
 	if len(doc.Topologies) < 10 {
 		t.Fatalf("%d graphs", len(doc.Topologies))
 	}
+	witness.Agree(t, "cbd_topologies.yaml", len(doc.Topologies))
 	for _, k := range doc.Topologies {
 		want := k.Want
 		slices.Sort(want.Links)

@@ -43,6 +43,16 @@ func Reference(t testing.TB, path string) string {
 	return p
 }
 
+// Agree logs, once the test has passed, how many rows of a reference table it compared; go test -v shows it.
+func Agree(t testing.TB, table string, rows int) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() && !t.Skipped() {
+			t.Logf("reference: %s: %d rows agree", filepath.Base(table), rows)
+		}
+	})
+}
+
 func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
