@@ -380,19 +380,19 @@ func TestMixedRamps(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckModel is a model with buffers and 32 hosts a leaf, at a quarter, at half and at the whole of 16 spines, 128
-// leaves and 4096 hosts: the time grows with the ports, and no faster.
+// BenchmarkCheckModel is a model with buffers, of 16 spines, 128 leaves and 4096 hosts, and of twice and four times as many leaves
+// and hosts: the time grows with the ports, and no faster.
 func BenchmarkCheckModel(b *testing.B) {
 	_, passes := examples(b, "ecn-before-pfc")
-	for _, part := range []int{4, 2, 1} {
-		text := strings.NewReplacer("leaves: {count: 4, platform: sonic/z9332f", fmt.Sprintf("leaves: {count: %d, platform: sonic/sn5600", 128/part), "spines: {count: 2, platform: sonic/z9332f", fmt.Sprintf("spines: {count: %d, platform: sonic/dbmvtx9180", 16/part),
+	for _, times := range []int{1, 2, 4} {
+		text := strings.NewReplacer("leaves: {count: 4, platform: sonic/z9332f", fmt.Sprintf("leaves: {count: %d, platform: sonic/sn5600", 128*times), "spines: {count: 2, platform: sonic/z9332f", "spines: {count: 16, platform: sonic/dbmvtx9180",
 			"per_leaf: 2", "per_leaf: 32").Replace(passes.model)
 		f, l := model.Load(fstest.MapFS{"fabric.yaml": {Data: []byte(text)}}, "fabric.yaml")
-		if l.HasErrors() {
+		if l = slices.DeleteFunc(l, func(x diag.Finding) bool { return x.Rule == "capacity" }); l.HasErrors() { // no spine has so many ports
 			b.Fatal(l)
 		}
 		n, _ := intent.Resolve(f)
-		b.Run(fmt.Sprintf("%d-leaves", 128/part), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%d-leaves", 128*times), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				lint.Check(n, f)
