@@ -236,7 +236,7 @@ var others = []struct {
 		return regexp.MustCompile(`(role: cnp\n +dscp: \[\d+)`).ReplaceAllString(doc, "$1, "+m[1])
 	}},
 	{regexp.MustCompile(`write (ecn: \{.*\}) in place of off`), func(doc string, m []string) string { return strings.Replace(doc, "ecn: off", m[1], 1) }},
-	{regexp.MustCompile(`(take away ecn: off)`), func(doc string, _ []string) string { return strings.Replace(doc, "    ecn: off\n", "", 1) }},
+	{regexp.MustCompile(`(take away ecn: off)`), func(doc string, _ []string) string { return strings.Replace(doc, "    ecn: \"off\"\n", "", 1) }},
 	{regexp.MustCompile(`^add (drop_incomplete_arp: true) to class (\w+)`), func(doc string, m []string) string {
 		return strings.Replace(doc, "name: "+m[2]+"\n", "name: "+m[2]+"\n    "+m[1]+"\n", 1)
 	}},
