@@ -237,6 +237,9 @@ func (l *sonicLifter) profile(row, name string) intent.Buffer {
 		return intent.Buffer{}
 	}
 	object := "BUFFER_PROFILE|" + name
+	if _, ok := fields["size"]; !ok {
+		l.warn(object, "it has no size, which every buffer profile has to have; read as 0")
+	}
 	if pool := fields["pool"]; pool != sonicPool {
 		l.warn(object, "its pool is %q; the pool of lossless groups is %s", pool, sonicPool)
 	}

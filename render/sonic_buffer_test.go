@@ -190,6 +190,23 @@ func TestSonicBufferEdits(t *testing.T) {
 	}
 }
 
+// A profile has to have a size, also one of 0; without it, that is said.
+func TestSonicBufferNoSize(t *testing.T) {
+	live := Apply(sonicLive("3"), bufferChanges(t, bufferDevice(explicit(units.Ratio{Num: 1, Den: 2})), sonicLive("3")))
+	live = Apply(live, []Change{{Op: Add, Key: Key{"PORT_QOS_MAP", "Ethernet0", "pfc_enable[3]"}, After: ptr("on")}})
+	said := func(c Config) bool {
+		_, l := sonicLift(c, Facts{})
+		return slices.ContainsFunc(l, func(f diag.Finding) bool { return strings.Contains(f.Msg, "it has no size") })
+	}
+	if said(live) {
+		t.Error("said of a profile with a size")
+	}
+	without := slices.DeleteFunc(slices.Clone(live), func(s Setting) bool { return s.Key.Scope == "BUFFER_PROFILE" && s.Key.Field == "size" })
+	if len(without) == len(live) || !said(without) {
+		t.Error("not said of a profile without one")
+	}
+}
+
 // What SONiC has no words for is said with what it takes.
 func TestSonicBufferNotExpressible(t *testing.T) {
 	static := bufferDevice(func(p *intent.Policy) {
