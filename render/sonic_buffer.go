@@ -263,6 +263,8 @@ func (l *sonicLifter) profile(row, name string) intent.Buffer {
 		}
 	case static:
 		x.Static = size("static_th")
+	default:
+		l.warn(object, "it has neither dynamic_th nor static_th: nothing says when to pause")
 	}
 	for _, f := range slices.Sorted(maps.Keys(fields)) {
 		switch f {

@@ -294,7 +294,12 @@ func TestSonicBufferLift(t *testing.T) {
 		"in brackets":   {`"BUFFER_PG": {"Ethernet0|3-4": {"profile": "[BUFFER_PROFILE|mine]"}}, ` + profile, 0, true, mine, ""},
 		"for two ports": {`"BUFFER_PG": {"Ethernet0,Ethernet8|3-4": {"profile": "mine"}}, ` + profile, 0, true, mine, "one row is for several ports"},
 		"twice":         {`"BUFFER_PG": {"Ethernet0|3-4": {"profile": "pg_lossless_100000_40m_profile"}, "Ethernet0|3": {"profile": "mine"}}, ` + profile, 0, true, mine, "which one counts is not defined"},
-		"not there":     {`"BUFFER_PG": {"Ethernet0|3": {"profile": "nobody"}}`, 0, true, intent.Buffer{}, `BUFFER_PROFILE "nobody" does not exist`},
+		"no threshold": {
+			`"BUFFER_PG": {"Ethernet0|3": {"profile": "mine"}}, "BUFFER_PROFILE": {"mine": {"pool": "ingress_lossless_pool", "size": "1248", "xoff": "165568"}}`, 0, true,
+			intent.Buffer{On: true, Headroom: 165568, Reserved: 1248},
+			"neither dynamic_th nor static_th",
+		},
+		"not there": {`"BUFFER_PG": {"Ethernet0|3": {"profile": "nobody"}}`, 0, true, intent.Buffer{}, `BUFFER_PROFILE "nobody" does not exist`},
 		"drops at egress": {
 			`"BUFFER_PG": {"Ethernet0|3": {"profile": "mine"}}, "BUFFER_QUEUE": {"Ethernet0|3-4": {"profile": "q_lossy"}}, ` + profile, 0, true, mine,
 			"its egress profile q_lossy is a lossy one",

@@ -164,8 +164,10 @@ func bufferWords(b Buffer) (threshold, headroom, xon, offset, reserved string) {
 		return "the device's own", "the device's own", none, none, none
 	case b.Alpha != (units.Ratio{}):
 		threshold = "alpha " + b.Alpha.String()
-	default:
+	case b.Static > 0:
 		threshold = b.Static.String()
+	default:
+		threshold = none // what a switch holds of it is none that can be read
 	}
 	return threshold, b.Headroom.String(), some(b.Xon), some(b.XonOffset), some(b.Reserved)
 }

@@ -191,6 +191,13 @@ func TestBufferRules(t *testing.T) {
     hint: set alpha to 1/16, or acknowledge headroom-alpha-same with the reason`},
 		},
 		{
+			name: "headroom-alpha-same, a threshold that cannot be read", // said where it is read
+			edit: func(n *intent.Net) {
+				everySwitch(n, func(d *intent.Device) { own(n, d.Name, "", func(*intent.Buffer) {}) })
+				own(n, "leaf2", "", func(b *intent.Buffer) { b.Alpha = units.Ratio{} })
+			},
+		},
+		{
 			name: "xon-below-xoff",
 			edit: func(n *intent.Net) {
 				everySwitch(n, func(d *intent.Device) {

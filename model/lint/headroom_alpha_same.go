@@ -64,6 +64,9 @@ func runHeadroomAlphaSame(p *Pass) {
 			continue
 		}
 		for _, c := range comparisons(in) {
+			if c.is == (pausing{}) {
+				continue // a switch holds none that can be read: that is said where it is read
+			}
 			if votes[c.with] == nil {
 				votes[c.with] = &causes[pausing]{}
 			}
@@ -78,7 +81,7 @@ func runHeadroomAlphaSame(p *Pass) {
 		}
 		for _, c := range comparisons(in) {
 			common, w, _ := most(votes[c.with])
-			if w == nil || c.is == common {
+			if w == nil || c.is == common || c.is == (pausing{}) {
 				continue
 			}
 			odd := oddPause{in.Device.Role, in.prio, c.is, common, in.at(c.is.key()), in.Active}
