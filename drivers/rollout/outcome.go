@@ -15,7 +15,10 @@ import (
 
 // outlooks are what a device does now, what it does once the plan is carried out, and what it would do if nothing of it
 // were held. A device that is not known knows nothing.
-type outlooks struct{ now, after, free intent.Device }
+type outlooks struct {
+	now, after, free intent.Device
+	refused          bool // the plan must not write it, and says why
+}
 
 // outlook is what a device does once its steps are carried out, in all areas, owned or not.
 func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.Config, steps []Step) intent.Device {
@@ -46,7 +49,7 @@ func outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) di
 	if len(l) == 0 {
 		return nil
 	}
-	lint.Advise(l, after, want)
+	advise(l, after, want, ds)
 	now := spotsOf(lint.Check(net(func(o outlooks) intent.Device { return o.now }), f))
 	free := now
 	if len(left) > 0 {
@@ -66,6 +69,27 @@ func outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) di
 		}
 	}
 	return l.Sort()
+}
+
+// advise gives findings that the model does not share the hints that help: to own what nobody owns, and else, where devices
+// must not be written, to mend that. What the rules say themselves is how to change a model, which is right.
+func advise(l diag.List, after, want *intent.Net, ds []outlooks) {
+	var refused []string
+	for _, d := range ds {
+		if d.refused {
+			refused = append(refused, d.after.Name)
+		}
+	}
+	rules := make([]string, len(l))
+	for i := range l {
+		rules[i] = l[i].Hint
+	}
+	lint.Advise(l, after, want)
+	for i := range l {
+		if len(refused) > 0 && l[i].Hint == rules[i] {
+			l[i].Hint = "nothing in the model: mend what this plan refuses on " + some(refused)
+		}
+	}
 }
 
 func errorsIn(l diag.List) diag.List {

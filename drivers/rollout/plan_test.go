@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -458,6 +459,17 @@ func TestPlanOutlook(t *testing.T) {
 	}
 	if hint := "own pfc on b, or set it by hand: the model says priority 3 pfc on, b off"; len(l) != 1 || l[0].Hint != hint {
 		t.Errorf("got hint %q, want %q", l[0].Hint, hint)
+	}
+	ours := want.With(slices.Clone(want.Devices))
+	for i := range ours.Devices {
+		d := &ours.Devices[i]
+		d.Ports = slices.Clone(d.Ports)
+		d.Ports[0].Manage[intent.AreaPFC] = intent.Own
+	}
+	kept := stays(device("a", "b", true), device("b", "a", false))
+	kept[1].refused = true
+	if hint, l := "nothing in the model: mend what this plan refuses on b", outcome(nil, ours, kept, nil); len(l) != 1 || l[0].Hint != hint {
+		t.Errorf("%v: want the hint %q", l, hint)
 	}
 	if l := outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
 		t.Errorf("an end that is not known: %v", l)

@@ -97,6 +97,7 @@ func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o
 		}
 	}
 	dp.Findings = dp.Findings.Sort()
+	look.refused = dp.Blocked
 	return dp, look
 }
 
