@@ -293,7 +293,9 @@ func (v *validator) xoff(c *Class, pos diag.Pos, what string) {
 			forms++
 		}
 	}
-	if forms != 1 || c.Xoff.Share.Set != c.Xoff.Of.Set {
+	if forms == 1 && c.Xoff.Share.Set && !c.Xoff.Of.Set {
+		v.found.Errorf("value", pos, fmt.Sprintf("add of: pool: {share: %s, of: pool}", c.Xoff.Share.V), "%s: xoff is a share without its base", what)
+	} else if forms != 1 || c.Xoff.Share.Set != c.Xoff.Of.Set {
 		v.found.Errorf("value", pos, "write a size, {alpha: 1/2}, or {share: 50%, of: pool}", "%s: xoff takes one form", what)
 	} else if c.Xoff.Share.Set && c.Xoff.Share.V >= 100*units.OnePercent {
 		v.found.Errorf("value", c.Xoff.Share.Pos(), "choose less, such as 50%", "%s: with %s of the %s, pause would start when nothing is left", what, c.Xoff.Share.V, c.Xoff.Of.V)

@@ -49,8 +49,8 @@ func notOurs(key string) bool {
 
 // halfOfTheBuffer is the hint for a pause threshold that is a share of something unsaid. The common advice, half of the
 // port's buffer, is a first step only where a port has a buffer of its own.
-const halfOfTheBuffer = "say of what: {share: 50%, of: port} where each port has a static buffer of its own; in a shared pool half of it for one " +
-	"congested port is {alpha: 1}, and with more congested ports each gets less"
+const halfOfTheBuffer = "say of what: {share: 50%, of: pool} is half of the shared pool for one congested port, the same as {alpha: 1}; with more " +
+	"congested ports each gets less"
 
 // pauseScalar is a pause threshold in bytes. A share without its base gets an explanation.
 func pauseScalar() *scalar {

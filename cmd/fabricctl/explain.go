@@ -353,7 +353,7 @@ func (o *originJSON) String() string {
 	}
 	s := o.Pos.String()
 	if o.Ref != "" {
-		s = strings.TrimSpace(s + " " + o.Kind + ": " + o.Ref)
+		s = strings.TrimSpace(s + " " + o.Kind + ": " + strings.TrimPrefix(o.Ref, o.Kind+": "))
 	}
 	of := " of "
 	for _, in := range o.Inputs {

@@ -320,7 +320,11 @@ func (b *explainBudget) print(w io.Writer, device string) {
 			flow(w, 2, 32, pad(name, 20)+right(about(v), 8)+"  "+more)
 		}
 	}
-	size("packet buffer", b.Buffer, "of the chip")
+	chip := "of the chip"
+	if b.Buffer < derive.Add(b.Shared, b.HeadroomPool) {
+		chip += ", as published; the published pools are larger, so one of these figures is not what it seems, and nothing is judged by it"
+	}
+	size("packet buffer", b.Buffer, chip)
 	size("lossless pool", b.Shared, "groups compete for it below their pause thresholds")
 	switch {
 	case b.Dedicated:
@@ -329,7 +333,7 @@ func (b *explainBudget) print(w io.Writer, device string) {
 		size("headroom pool", b.HeadroomPool, "what arrives after pauses, shared by all groups")
 		more := fmt.Sprintf("of all groups together: %.3g times the pool", b.Ratio)
 		if b.Published > 0 {
-			more += fmt.Sprintf(" (%.3g times by the platform's own table)", b.Published)
+			more += fmt.Sprintf(" (its makers' table: up to %.3g times, with 2 groups on each port and cables of 300m)", b.Published)
 		}
 		size("headroom", b.Headroom, more)
 	}

@@ -72,7 +72,7 @@ func otherRules() []ruleJSON {
 			[3]string{"owner", "somebody else configures the device", "stop the other tool for the areas that the model owns, or observe them"},
 			[3]string{"parse", "part of a configuration was not understood", "look at the lines named; what was not understood is never written"},
 			[3]string{"pending-timer", "a commit timer runs on the device and will take its configuration back", "end it with fabricctl runs resume or rollback, or wait for it"},
-			[3]string{"refused-by-device", "the device is known to refuse a change", "see the reason in the finding; change the model, or prepare the device by hand"},
+			[3]string{"refused-by-device", "the device is known to refuse a change", "the reason says what would do it; do that by hand, or observe its area under manage, or change the model"},
 			[3]string{"still-used", "an object that nothing of the model needs is used by something else, and stays", "nothing; remove the other use if it is stale"},
 			[3]string{"unsaved", "the running configuration is not what the device would start with", "save it on the device, or let apply do it"},
 		),
