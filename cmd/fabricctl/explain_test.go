@@ -184,3 +184,29 @@ func TestExplainBuffers(t *testing.T) {
 		t.Errorf("and none for a priority that is lossy: %+v", h.Ports[0].Headroom)
 	}
 }
+
+// TestExplainWords: who stands behind a value is said once, the makers' ratio says what it is of, and a chip that is smaller
+// than its published pools is not called its buffer without a word.
+func TestExplainWords(t *testing.T) {
+	from := origin(&model.Origin{Kind: model.FromPublished, Ref: "published: HPCC evaluation"})
+	if got := from.String(); got != "published: HPCC evaluation" {
+		t.Errorf("origin %q", got)
+	}
+	var w strings.Builder
+	(&explainBudget{Groups: 16, Buffer: 64 * units.MB, Shared: 66_394_076, HeadroomPool: 27_200_352, Headroom: 2_253_488, Ratio: 0.0828, Published: 0.88}).print(&w, "leaf1")
+	want := `
+buffer of leaf1, with 16 lossless groups on ports in use
+  packet buffer         64.0MB  of the chip, as published; the published pools
+                                are larger, so one of these figures is not what
+                                it seems, and nothing is judged by it
+  lossless pool         66.4MB  groups compete for it below their pause
+                                thresholds
+  headroom pool         27.2MB  what arrives after pauses, shared by all groups
+  headroom              2.25MB  of all groups together: 0.0828 times the pool
+                                (its makers' table: up to 0.88 times, with 2
+                                groups on each port and cables of 300m)
+`
+	if d := cmp.Diff(want, w.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
