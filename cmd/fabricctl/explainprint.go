@@ -297,14 +297,14 @@ func (n *explainNeighbour) print(w io.Writer, p portGroup, whole bool) {
 	if !whole && differ == 0 {
 		return
 	}
-	fmt.Fprintln(w, "    "+pad("", 26)+pad("here", 24)+"there")
+	fmt.Fprintln(w, "    "+pad("", 28)+pad("here", 24)+"there")
 	for _, v := range n.Values {
 		if whole || v.Differs {
 			mark := "  "
 			if v.Differs {
 				mark = "! "
 			}
-			fmt.Fprintln(w, strings.TrimRight("  "+mark+pad(v.Label, 26)+pad(v.Here, 24)+v.There, " "))
+			fmt.Fprintln(w, strings.TrimRight("  "+mark+pad(v.Label, 28)+pad(v.Here, 24)+v.There, " "))
 		}
 	}
 }
