@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -149,15 +150,21 @@ func (s Start) scaled(speed units.BitRate) Start {
 }
 
 // Start is where the ports of a platform start at a speed; see StartingPoint. The alpha is that of the platform's own
-// headroom table where that has one for the speed, and the bounds hold it.
+// headroom table, for the speed or else for another, and the bounds hold it: a model without an alpha gets the same.
 func (p Platform) Start(speed units.BitRate) Start {
 	buffer := p.Chip.Buffer
 	if buffer == 0 {
 		buffer = p.Pool.Lossless + p.Pool.Headroom
 	}
 	s := StartingPoint(speed, buffer)
-	if row, _, ok := p.HeadroomAt(speed, 0); ok && row.Alpha.Den > 0 {
-		s.Alpha, s.AlphaFrom = row.Alpha, Behind{LabelPublished, "headroom table of " + p.Name}
+	row, _, ok := p.HeadroomAt(speed, 0)
+	from := Behind{LabelPublished, "headroom table of " + p.Name}
+	if !ok && len(p.Headroom) > 0 {
+		row = slices.MaxFunc(p.Headroom, func(a, b HeadroomRow) int { return cmp.Compare(a.Cable, b.Cable) })
+		from = Behind{LabelExtrapolated, from.Source + ", which has other speeds"}
+	}
+	if row.Alpha.Den > 0 {
+		s.Alpha, s.AlphaFrom = row.Alpha, from
 		if less(s.Alpha, s.AlphaLo) {
 			s.AlphaLo = s.Alpha
 		}

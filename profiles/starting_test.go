@@ -66,6 +66,19 @@ func TestStartingPoint(t *testing.T) {
 	}
 }
 
+// TestStartOfAnotherSpeed: a table that has no row for a speed still says at which alpha its makers have the platform pause.
+func TestStartOfAnotherSpeed(t *testing.T) {
+	c, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := c.Platform("sonic/z9332f")
+	s := p.Start(200 * units.Gbps)
+	if got, want := s.Alpha.String()+" "+s.AlphaFrom.String(), "1/4 extrapolated: headroom table of sonic/z9332f, which has other speeds"; got != want {
+		t.Errorf("alpha %s, want %s", got, want)
+	}
+}
+
 // TestStartingData: every value has a source and a known label, every ramp is sound, and the order is that of the search.
 func TestStartingData(t *testing.T) {
 	ss := StartingPoints()
