@@ -83,7 +83,8 @@ func readRow(n *node) (string, bool) {
 	return r.String(), true
 }
 
-// legalRows reports rows with two thresholds, and a second row for the same speed and cable.
+// legalRows reports rows that no port can have, rows with two thresholds or with none, and a second row for the same speed
+// and cable.
 func legalRows(f profiles.Field, n *node, found *diag.List) bool {
 	if n.shape == mapNode {
 		n = n.get("value")
@@ -99,6 +100,22 @@ func legalRows(f profiles.Field, n *node, found *diag.List) bool {
 			legal = false
 		}
 		seen[at] = item
+		for _, x := range []struct {
+			key string
+			is  int64
+		}{
+			{"speed", int64(at.Speed)}, {"cable", int64(at.Cable)},
+			{"xoff", int64(value(item.get("xoff"), units.ParseBytes).V)},
+		} {
+			if v := item.get(x.key); v != nil && !v.bad && x.is == 0 {
+				found.Errorf("profile", v.pos(), "remove the row, or write what it is", "a row of platform.%s has %s %s", f.Key, x.key, v.text)
+				legal = false
+			}
+		}
+		if item.kids["alpha"] == nil && item.kids["static"] == nil && item.get("xoff") != nil {
+			found.Errorf("profile", item.pos(), "add alpha, or static where it is a size", "the row for %s and %s does not say at which threshold pause is sent", at.Speed, at.Cable)
+			legal = false
+		}
 		if item.get("alpha") != nil && item.get("static") != nil {
 			found.Errorf("profile", item.get("static").pos(), "a threshold is dynamic (alpha) or static: keep one of them",
 				"the row for %s and %s has alpha %s and static %s", at.Speed, at.Cable, item.get("alpha").text, item.get("static").text)

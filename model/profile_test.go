@@ -55,6 +55,8 @@ func TestHardwareFindings(t *testing.T) {
 		{"three numbers in a name", base + hw("sonic/x", "platform: {iface: \"E%d/%d/%d\""+from)},
 		{"two rows for one port", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 5m, xoff: 30KB, alpha: 1}, {speed: 100Gbps, cable: 5m, xoff: 31KB, alpha: 1}]"+from)},
 		{"a row with two thresholds", base + hw("sonic/x", "platform: {headroom: {value: [{speed: 100Gbps, cable: 5m, xoff: 30KB, alpha: 1, static: 9KB}], confidence: high}"+from)},
+		{"a row without a threshold", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 5m, xoff: 30KB}]"+from)},
+		{"a row for no cable", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 0m, xoff: 0B, alpha: 1}, {speed: 0Gbps, cable: 5m, xoff: 30KB, alpha: 1}]"+from)},
 		{"a row without headroom", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 5m, xof: 30KB, alpha: 1}]"+from)},
 		{"a row in words", base + hw("sonic/x", "platform: {headroom: [100Gbps 5m 30KB]"+from)},
 		{"part of a byte", base + hw("chip", "asic: {mac_phy_delay: 0.8KB"+from)},

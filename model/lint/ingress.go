@@ -49,6 +49,10 @@ func (in ingress) at(what string) diag.Pos {
 	return in.Origin(perQueue(what+".", in.prio, "")).At()
 }
 
+// place is where a value of the buffer is to be changed: its own line, or that which made the priority lossless, where a
+// profile or a formula gives the value.
+func (in ingress) place(what string) diag.Pos { return cmp.Or(in.at(what), in.at("lossless")) }
+
 // needs is what decides the headroom of a port. The cable is the model's, or where no model has it what the device is told.
 func needs(pl *Place) intent.Ingress {
 	need := intent.IngressOf(pl.Device, pl.Port)
@@ -84,5 +88,5 @@ func (p *Pass) headroomPlace(in ingress) (at diag.Pos, related []diag.Related) {
 	if q := modelPort(p, in.Device.Name, in.Port.Name); q != nil {
 		related = append(related, diag.Related{Pos: q.Cable.Pos(), Msg: "cable set here"}, diag.Related{Pos: q.Speed.Pos(), Msg: "speed set here"})
 	}
-	return in.at("headroom"), append(related, setHere("mtu", in.Origin("mtu")))
+	return in.place("headroom"), append(related, setHere("mtu", in.Origin("mtu")))
 }

@@ -38,7 +38,7 @@ func runXonBelowXoff(p *Pass) {
 		if !in.sure || !ok || b.Xon <= 0 || at.Each-in.Policy.MTU >= b.Xon {
 			continue
 		}
-		k := noHysteresis{in.prio, b.Xon, at.Each, in.Policy.MTU, b.Alpha, in.at("xon"), in.at("xoff"), in.Active}
+		k := noHysteresis{in.prio, b.Xon, at.Each, in.Policy.MTU, b.Alpha, in.place("xon"), in.at("xoff"), in.Active}
 		bad.add(k, in.Place)
 	}
 	for k, w := range bad.all {

@@ -37,7 +37,7 @@ func runXonNoUnderrun(p *Pass) {
 		}
 		least := derive.XonMin(l, l.Speed, derive.StandardDelays(l.Speed)).Total
 		if resume < least {
-			k := underrun{in.prio, resume, least, l, in.at("xon"), in.Active}
+			k := underrun{in.prio, resume, least, l, in.place("xon"), in.Active}
 			bad.add(k, in.Place)
 		}
 	}
