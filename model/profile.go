@@ -104,7 +104,8 @@ func legalRows(f profiles.Field, n *node, found *diag.List) bool {
 			key string
 			is  int64
 		}{
-			{"speed", int64(at.Speed)}, {"cable", int64(at.Cable)},
+			{"speed", int64(at.Speed)},
+			{"cable", int64(at.Cable)},
 			{"xoff", int64(value(item.get("xoff"), units.ParseBytes).V)},
 		} {
 			if v := item.get(x.key); v != nil && !v.bad && x.is == 0 {

@@ -97,11 +97,13 @@ func TestBuffersOf(t *testing.T) {
 		},
 		"a share of a static pool": { // its size is no multiple of a million, which the share is counted in
 			buffered(", pfc: {xoff: {share: 50%, of: pool}}", "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: sonic/flat}") + flat, "uplink-1", true, 0,
-			Buffer{On: true, Static: 6_799_872, Headroom: 300_000, Xon: 19_456, Reserved: 319_456}, "",
+			Buffer{On: true, Static: 6_799_872, Headroom: 300_000, Xon: 19_456, Reserved: 319_456},
+			"",
 		},
 		"a size, and no table": { // xon is whole cells of 254 bytes, as no one chose it
 			buffered(", pfc: {xoff: 1MB, headroom: 300KB, reserved: 400KB}", "leaves: {count: 2, platform: sonic/sn5600}", "leaves: {count: 2, platform: sonic/7060x6-64pe}"), "uplink-1", true, 0,
-			Buffer{On: true, Static: 1_000_000, Headroom: 300_000, Xon: 254 * 3864, Reserved: 400_000}, "",
+			Buffer{On: true, Static: 1_000_000, Headroom: 300_000, Xon: 254 * 3864, Reserved: 400_000},
+			"",
 		},
 		"a share of a port": {
 			buffered(", pfc: {xoff: {share: 50%, of: port}}"), "uplink-1", false, 0,
