@@ -336,6 +336,31 @@ func TestNotRenderable(t *testing.T) {
 	}
 }
 
+// What a device refuses has one way out, which is said once, and which is one: what it holds by hand is not written.
+func TestRefusedByDevice(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	inner := *f.e.Dialect("test")
+	inner.Risk = func(render.Config, []render.Change, render.Facts) []render.Risk {
+		return []render.Risk{{Class: render.Refused, Why: "it takes no mtu"}, {Class: render.Refused, Why: "it takes no profile"}}
+	}
+	f.e.Dialect = func(string) *render.Dialect { return &inner }
+	d := f.plan(t).Device("s1")
+	want := diag.List{
+		{Rule: "refused-by-device", Severity: diag.Error, At: "s1", Msg: "it takes no mtu"},
+		{
+			Rule: "refused-by-device", Severity: diag.Error, At: "s1", Msg: "it takes no profile",
+			Hint: "set that on the device by hand, as fabricctl render has it, and plan again: what it holds already is not written",
+		},
+	}
+	if diff := cmp.Diff(want, d.Findings); diff != "" || !d.Blocked {
+		t.Errorf("blocked %v (-want +got):\n%s", d.Blocked, diff)
+	}
+	f.boxes["s1"].running = f.want["s1"]
+	if d := f.plan(t).Device("s1"); d.Blocked || len(d.Steps) > 0 {
+		t.Errorf("by hand: %+v", d)
+	}
+}
+
 // Adoption: the live object that only our ports use stands for ours, is edited in place, and survives the plan file,
 // a resume and a rollback.
 func TestAdopt(t *testing.T) {

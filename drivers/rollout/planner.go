@@ -329,10 +329,15 @@ func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.F
 	for _, msg := range p.Collisions {
 		dp.refuse("name-collision", msg)
 	}
+	var last *diag.Finding
 	for _, r := range dp.Risks {
 		if r.Class == render.Refused {
 			dp.refuse("refused-by-device", r.Why)
+			last = &dp.Findings[len(dp.Findings)-1]
 		}
+	}
+	if last != nil { // one way out of all of them
+		last.Hint = "set that on the device by hand, as fabricctl render has it, and plan again: what it holds already is not written"
 	}
 }
 
