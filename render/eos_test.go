@@ -22,7 +22,7 @@ func eosTestTarget() target {
 	return target{
 		dialect: &eos, model: "eos/7060x6", iface: func(n int) string { return fmt.Sprintf("Ethernet%d/1", n+1) },
 		areas: intent.SwitchAreas,
-		adjust: func(t *rapid.T, p *intent.Policy) {
+		adjust: func(t *rapid.T, _ *intent.Device, p *intent.Policy) {
 			p.MTU = min(p.MTU, 9214)
 			for i := range p.Queues {
 				p.Queues[i].Weight = min(p.Queues[i].Weight, 25) // percent: of four classes at most

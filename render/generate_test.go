@@ -18,10 +18,10 @@ type target struct {
 	model   string                // platform, "sonic/sn5600"
 	iface   func(port int) string // the device's name of the n-th port
 	facts   Facts
-	areas   intent.Areas                   // what a policy speaks about
-	adjust  func(*rapid.T, *intent.Policy) // puts a policy in the range of the target; nil = as drawn
-	hidden  func(k Key) bool               // settings whose absence and presence mean the same; nil = none
-	bare    func(intent.Device) Config     // a live configuration without anything of ours; nil = empty
+	areas   intent.Areas                                   // what a policy speaks about
+	adjust  func(*rapid.T, *intent.Device, *intent.Policy) // puts a policy in the range of the target; nil = as drawn
+	hidden  func(k Key) bool                               // settings whose absence and presence mean the same; nil = none
+	bare    func(intent.Device) Config                     // a live configuration without anything of ours; nil = empty
 }
 
 // drawDevice draws a valid device of a target: one policy per site, everything owned.
@@ -33,6 +33,7 @@ func drawDevice(t *rapid.T, x target) intent.Device {
 	for i := range d.Manage {
 		d.Manage[i] = intent.Own
 	}
+	d.Pools.Static = rapid.IntRange(0, 3).Draw(t, "pools") == 0
 	drawClasses(t, &d)
 	sites := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"fabric", "leaf.storage", "leaf", "border", "leaf1.downlink-1-of-a-long-name"}),
 		1, 3, rapid.ID[string]).Draw(t, "sites")
@@ -48,6 +49,8 @@ func drawDevice(t *rapid.T, x target) intent.Device {
 		d.Ports = append(d.Ports, intent.Port{
 			Name: fmt.Sprintf("port-%d", i), Iface: x.iface(i), Site: sites[s], Manage: d.Manage,
 			Policy: d.Intern(policies[s]),
+			Speed:  units.BitRate(rapid.SampledFrom([]int64{0, 100, 400, 800}).Draw(t, "speed")) * units.Gbps,
+			Cable:  units.Length(rapid.SampledFrom([]int64{0, 5, 40, 300}).Draw(t, "port's cable")) * units.Metre,
 		})
 	}
 	return d
@@ -109,7 +112,7 @@ func drawPolicy(t *rapid.T, x target, d *intent.Device, poll int32) intent.Polic
 		}
 	}
 	if x.adjust != nil {
-		x.adjust(t, &p)
+		x.adjust(t, d, &p)
 	}
 	return p.Only(x.areas)
 }

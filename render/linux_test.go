@@ -18,7 +18,7 @@ func linuxTestTarget() target {
 	return target{
 		dialect: &linux, model: "linux/generic", iface: func(n int) string { return fmt.Sprintf("rdma%d", n) },
 		areas: intent.HostAreas,
-		adjust: func(t *rapid.T, p *intent.Policy) {
+		adjust: func(t *rapid.T, _ *intent.Device, p *intent.Policy) {
 			p.MTU = units.Bytes(rapid.IntRange(1280, 9216).Draw(t, "netdev mtu"))
 			p.NCCL = intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7}
 		},

@@ -12,7 +12,7 @@ import (
 )
 
 // sonicRender writes what d asks for on every port that is active and bound to an interface. Ports of one override site
-// with one policy share their objects and differ in the rows that bind them, so the work is linear in the bindings, and
+// with one policy and equal links share their objects and differ in the rows that bind them, so the work is linear in the bindings, and
 // what they have in common is done once.
 func sonicRender(d intent.Device, f Facts) (Config, diag.List) {
 	b := sonicBuilder{d: &d, names: f.Names, done: map[sonicKind]span{}}
@@ -20,7 +20,7 @@ func sonicRender(d intent.Device, f Facts) (Config, diag.List) {
 		p := &d.Ports[i]
 		switch {
 		case sonicModelled(p):
-			k := sonicKind{p.Site, p.Policy}
+			k := sonicKind{p.Site, p.Policy, p.Speed, p.Cable, p.Ramps}
 			if same, ok := b.done[k]; ok {
 				b.like(same, p)
 				continue
@@ -49,6 +49,9 @@ type sonicBuilder struct {
 type sonicKind struct {
 	site   string
 	policy int32
+	speed  units.BitRate // speed and cable are part of the names of what follows from them
+	cable  units.Length
+	ramps  uint8
 }
 
 // span is a part of the puts, and how many of them are in a port's own rows.
