@@ -84,7 +84,7 @@ func runHeadroomAlphaSame(p *Pass) {
 			if w == nil || c.is == common || c.is == (pausing{}) {
 				continue
 			}
-			odd := oddPause{in.Device.Role, in.prio, c.is, common, in.at(c.is.key()), in.Active}
+			odd := oddPause{in.Device.Role, in.prio, c.is, common, in.place(c.is.key()), in.Active}
 			bad.add(odd, in.Place)
 			if kinds[odd] == nil {
 				kinds[odd] = map[pausePorts]bool{}

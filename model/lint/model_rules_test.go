@@ -12,6 +12,24 @@ import (
 	"github.com/fabricctl/fabricctl/model/lint"
 )
 
+// TestLineOfStartingValues: what is found of values that nobody wrote is found at the class that has them.
+func TestLineOfStartingValues(t *testing.T) {
+	_, good := examples(t, "ecn-order")
+	class := strings.Replace(good.model, "    ecn: {kmin: 350KB, kmax: 400KB, pmax: 20%}\n", "    fan_in: 4\n    flows: 4096\n    pfc: {xoff: {alpha: 1/128}, xon: 90MB}\n", 1)
+	rules := map[string]bool{}
+	for _, f := range (example{model: class}).check(t) {
+		if f.Pos.IsZero() {
+			t.Errorf("without a line: %s", f)
+		}
+		rules[f.Rule] = true
+	}
+	for _, rule := range []string{"ecn-before-pfc", "pmax-sufficient", "buffer-sum", "xon-below-xoff"} {
+		if !rules[rule] {
+			t.Errorf("%s was not tried", rule)
+		}
+	}
+}
+
 // Rules that need a model: what it says about NICs, loads, applications, borders and capacity. Each case is the good
 // example with something replaced and appended.
 func TestModelRules(t *testing.T) {

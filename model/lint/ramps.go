@@ -166,5 +166,9 @@ func (p *Pass) feedback() units.Duration {
 type lines struct{ kmin, kmax, pmax diag.Pos }
 
 func (r ramped) lines() lines {
-	return lines{r.field("kmin").At(), r.field("kmax").At(), r.field("pmax").At()}
+	if x := (lines{r.field("kmin").At(), r.field("kmax").At(), r.field("pmax").At()}); x != (lines{}) {
+		return x
+	}
+	at := r.Origin(perQueue("lossless.", r.prio, "")).At() // nobody wrote the ramp: it is a starting value of the class
+	return lines{at, at, at}
 }
