@@ -383,11 +383,11 @@ func (b *bufferer) xon(k *model.Class, x *bufferAsk) {
 	case k.Xon.Set && !k.Xon.V.Auto:
 		x.buffer.Xon, x.origins["xon"] = k.Xon.V.Bytes, k.Xon.From
 		return
+	case b.auto.Row == (profiles.HeadroomRow{}) && b.auto.Xon > 0:
+		x.buffer.Xon, x.origins["xon"] = b.auto.Xon, b.formula(string(b.auto.Model)+": "+b.auto.XonFormula)
 	case b.like != (profiles.HeadroomRow{}):
 		x.buffer.Xon, x.buffer.XonOffset = b.like.Xon, b.like.XonOffset
 		x.origins["xon"] = &model.Origin{Kind: model.FromProfile, Ref: "headroom table of " + b.in.Platform.Name}
-	case b.auto.Xon > 0:
-		x.buffer.Xon, x.origins["xon"] = b.auto.Xon, b.formula(string(b.auto.Model)+": "+b.auto.XonFormula)
 	case x.buffer.Static > 0:
 		x.buffer.Xon = derive.RoundDown(x.buffer.Static-below, b.in.Platform.Cell)
 		x.origins["xon"] = b.formula(fmt.Sprintf("two frames of %s below the pause threshold", b.in.MTU), x.origins["xoff"], b.c.origins["mtu"])

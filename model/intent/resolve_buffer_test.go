@@ -80,6 +80,11 @@ func TestBuffersOf(t *testing.T) {
 			Buffer{On: true, Alpha: half, Headroom: 1453056, Xon: 38912, Reserved: 1501184},
 			"",
 		},
+		"xon of the formula with its headroom": { // the table, which ends at 300m, has 37888B
+			buffered("", "sonic/sn5600", "sonic/sn4700", "400Gbps, cable: 40m", "400Gbps, cable: 400m"), "uplink-1", true, 0,
+			Buffer{On: true, Alpha: units.Ratio{Num: 1, Den: 1}, Headroom: 811008, Xon: 38912, Reserved: 859136},
+			"",
+		},
 		"no cable":           {buffered(", pfc: {xoff: {alpha: 1/2}}", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
 		"no class":           {buffered("", "lossless: true", "lossless: false"), "uplink-1", true, 40_000, Buffer{}, ""},
 		"no class, no cable": {buffered("", "lossless: true", "lossless: false", ", cable: 40m", ""), "uplink-1", false, 0, Buffer{}, ""},
