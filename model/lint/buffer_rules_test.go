@@ -306,6 +306,43 @@ func TestBufferUnknown(t *testing.T) {
 	}
 }
 
+// Where nobody knows what headroom a switch keeps, what arrives whatever the neighbours do still has to fit into its chip.
+func TestBufferFloor(t *testing.T) {
+	const want = `leaf1:uplink-1: error: buffer-sum: 320.7MB arrive on 33 priority groups of leaf1 and leaf2 after a pause, whatever the neighbours do (physics_min), but tomahawk-5 has a packet buffer of 165.2MB
+    hint: lower cable to at most 5143m, which leaves each of 32 priority groups at 800Gbps its 5161556B, or connect at most 16 ports like leaf1:uplink-1, or take a switch with at least 320.7MB of packet buffer`
+	long := func(platform string, cable units.Length) *intent.Net {
+		n := buffered(t, platform, 32, 2, 1)
+		for i := range n.Devices {
+			for j := range n.Devices[i].Ports {
+				if p := &n.Devices[i].Ports[j]; p.Role != "host" && !n.Devices[i].Host {
+					p.Cable = cable
+				}
+			}
+		}
+		return n
+	}
+	sums := func(n *intent.Net) []string {
+		return texts(slices.DeleteFunc(lint.Check(n, nil), func(f diag.Finding) bool { return f.Rule != "buffer-sum" }))
+	}
+	for _, platform := range []string{"sonic/7060x6-64pe", "eos/7060x6"} {
+		n := long(platform, 10_000*units.Metre)
+		if diff := cmp.Diff([]string{want}, sums(n)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", platform, diff)
+		}
+		if got := sums(long(platform, 5143*units.Metre)); len(got) > 0 {
+			t.Errorf("%s with the cable of the hint: %q", platform, got)
+		}
+		everySwitch(n, func(d *intent.Device) {
+			for j := range d.Ports {
+				d.Ports[j].Manage[intent.AreaBuffer] = intent.Ignore
+			}
+		})
+		if got := sums(n); len(got) > 0 {
+			t.Errorf("%s, buffer ignored: %q", platform, got)
+		}
+	}
+}
+
 // Priorities above what the chip has are an error, with a model or without.
 func TestChipLimit(t *testing.T) {
 	n := clos(1, 2, 1)

@@ -2,10 +2,13 @@ package lint
 
 import (
 	"fmt"
+	"sort"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 var bufferSum = Rule{
@@ -43,6 +46,105 @@ func runBufferSum(p *Pass) {
 		f.Pos, f.Related = p.headroomPlace(in)
 		p.report(w, f)
 	}
+	p.reportFloors()
+}
+
+// floor is what arrives on a device after its pauses, whatever the neighbours do, and what its chip has. Places that take
+// most are heavy.
+type floor struct {
+	total, room units.Bytes
+	rest        units.Bytes // of the groups that are not heavy
+	groups      int
+	heavy       int
+	prio        int
+	link        derive.Link // of the heavy ones
+	active      bool
+}
+
+// reportFloors judges switches of which nobody knows what headroom they keep: no more can be said of them than that the chip
+// has less than what arrives.
+func (p *Pass) reportFloors() {
+	var bad causes[floor]
+	for i := 0; i < len(p.Places); {
+		d, from := p.Places[i].Device, i
+		for i < len(p.Places) && p.Places[i].Device == d {
+			i++
+		}
+		if d.Host || d.Profile.Chip.Buffer == 0 || judged(p.Places[from:i]) {
+			continue
+		}
+		if k, heaviest, ok := floorOf(p.Places[from:i]); ok && k.total > k.room {
+			bad.add(k, heaviest)
+		}
+	}
+	for k, w := range bad.all {
+		in := ingressAt(w.first, k.prio)
+		f := diag.Finding{
+			Msg: fmt.Sprintf("%s arrive on %s of %s after a pause, whatever the neighbours do (physics_min), but %s has a packet buffer of %s",
+				about(k.total), diag.Count(k.groups, "priority group"), w.names(), in.Device.Profile.Chip.Name, about(k.room)),
+			Hint: k.hint(in),
+		}
+		f.Pos, f.Related = p.headroomPlace(in)
+		p.report(w, f)
+	}
+}
+
+// judged reports whether the headroom of a device is known, so that it is added up as it is.
+func judged(places []Place) bool {
+	for _, pl := range places {
+		for _, prio := range pl.Policy.Lossless() {
+			if in := ingressAt(pl, prio); in.sure && in.buffer.On {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// floorOf adds up what arrives at the ports of a device that are in use; false when no link of theirs is known.
+func floorOf(places []Place) (k floor, heaviest Place, ok bool) {
+	k.room = places[0].Device.Profile.Chip.Buffer
+	var most units.Bytes
+	for _, pl := range places {
+		l, known := link(needs(&pl))
+		prios := pl.Policy.Lossless()
+		if !pl.Active || !pl.Knows(intent.AreaPFC) || pl.Port.Manage[intent.AreaBuffer] == intent.Ignore || !known || len(prios) == 0 {
+			continue
+		}
+		ok = true
+		each, n := derive.PhysicsMin(l).Xoff, pl.Ports*len(prios)
+		switch {
+		case each > most:
+			k.rest, k.heavy, k.link, k.prio, k.active = k.total, n, l, prios[0], pl.Active
+			most, heaviest = each, pl
+		case each == most:
+			k.heavy += n
+		default:
+			k.rest = derive.Add(k.rest, derive.Times(each, n))
+		}
+		k.groups += n
+		k.total = derive.Add(k.total, derive.Times(each, n))
+	}
+	return k, heaviest, ok
+}
+
+// hint is what would have to change.
+func (k floor) hint(in ingress) string {
+	var ways []string
+	each := max(k.room-k.rest, 0) / units.Bytes(max(k.heavy, 1))
+	at := func(metres int) units.Bytes {
+		l := k.link
+		l.Cable = units.Length(metres) * units.Metre
+		return derive.PhysicsMin(l).Xoff
+	}
+	if cable := sort.Search(int(k.link.Cable/units.Metre), func(i int) bool { return at(i+1) > each }); cable > 0 {
+		ways = append(ways, fmt.Sprintf("lower cable to at most %s, which leaves each of %s at %s its %s", units.Length(cable)*units.Metre,
+			diag.Count(k.heavy, "priority group"), k.link.Speed, at(cable)))
+	}
+	if ports := int(max(k.room-k.rest, 0)/at(int(k.link.Cable/units.Metre))) / max(len(in.Policy.Lossless()), 1); ports > 0 {
+		ways = append(ways, fmt.Sprintf("connect at most %s like %s", diag.Count(ports, "port"), in.Place))
+	}
+	return strings.Join(append(ways, fmt.Sprintf("take a switch with at least %s of packet buffer", about(k.total))), ", or ")
 }
 
 // contradicts reports whether the chip's buffer is less than the platform's own pools. Then one of the two published
