@@ -88,9 +88,8 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		return err
 	}
 	if p != nil {
-		digest := ahead(func() (string, error) { return m.fabric.Digest(), nil })
 		unfit := e.Check(p, m.net, m.emulated)
-		if want, _ := digest(); p.Model != want {
+		if want := m.digest(); p.Model != want {
 			return fail(exitRefused, "make a new plan", "%s was made from another model: digest %.12s there, %.12s now", args[0], p.Model, want)
 		}
 		if unfit != nil {

@@ -213,7 +213,7 @@ func viewRender(t *testing.T, s *sight) string {
 	for _, r := range all {
 		b.WriteString(r.Device + "\n" + r.Text)
 	}
-	for _, f := range renderFindings(s.net, diag.List{}) {
+	for _, f := range renderFindings(s.net, diag.List{}, inexpressible(s.net)) {
 		b.WriteString(f.String() + "\n")
 	}
 	return b.String()

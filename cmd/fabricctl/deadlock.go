@@ -138,7 +138,7 @@ func (a *app) runDeadlock(ctx context.Context, o deadlockFlags) error {
 		return err
 	}
 	if draw != nil {
-		if err := os.WriteFile(o.out, draw(m.net, r.sheet(m.fabric.Digest())), 0o644); err != nil {
+		if err := os.WriteFile(o.out, draw(m.net, r.sheet(m.digest())), 0o644); err != nil {
 			return fail(exitError, "", "the picture was not written: %w", err)
 		}
 		fmt.Fprintf(a.sys.err, "drew %s: %s\n", m.net.Fabric, o.out)

@@ -113,7 +113,7 @@ func (a *app) drawGraph(ctx context.Context, o graphFlags) error {
 	if m.net == nil {
 		return m.refused()
 	}
-	if err := os.WriteFile(o.out, draw(m.net, picture.Sheet{Digest: m.fabric.Digest(), Findings: m.findings, NoHosts: o.noHosts}), 0o644); err != nil {
+	if err := os.WriteFile(o.out, draw(m.net, picture.Sheet{Digest: m.digest(), Findings: m.findings, NoHosts: o.noHosts}), 0o644); err != nil {
 		return fail(exitError, "", "the picture was not written: %w", err)
 	}
 	fmt.Fprintf(a.sys.err, "drew %s: %s\n", m.net.Fabric, o.out)

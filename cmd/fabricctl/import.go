@@ -371,7 +371,7 @@ func (r *importJSON) infer(o importFlags, roles []infer.Role, read []seen, catal
 		return nil
 	}
 	wrong := lint.Check(m.Net, m.Fabric)
-	for _, f := range lint.Weigh(m.Net, append(wrong, renderFindings(m.Net, wrong)...)) {
+	for _, f := range lint.Weigh(m.Net, append(wrong, renderFindings(m.Net, wrong, inexpressible(m.Net))...)) {
 		if f.Severity > diag.Info {
 			r.Findings.Add(f)
 		}

@@ -22,6 +22,7 @@ type loaded struct {
 	fabric   *model.Fabric
 	net      *intent.Net // nil when the model has errors
 	findings diag.List
+	digest   func() string // of the model, found once
 }
 
 // emulated reports whether a device is one of the lab.
@@ -33,10 +34,15 @@ func (m loaded) emulated(device string) bool {
 // load reads layers, resolves, lints and acknowledges. It renders too when asked: what a target cannot express is a
 // finding like any other. A large model takes seconds, and the end of ctx ends the call at once.
 func (a *app) load(ctx context.Context, layers []string) (loaded, error) {
+	return a.loadFor(ctx, layers, false)
+}
+
+// loadFor is load. The digest, which takes its time, is found beside the rest when it is needed soon.
+func (a *app) loadFor(ctx context.Context, layers []string, digest bool) (loaded, error) {
 	if len(layers) == 0 {
 		return loaded{}, fail(exitUsage, "for example: -f fabric.yaml -f inventory.yaml; fabricctl init writes a first one", "no model given")
 	}
-	m, err := within(ctx, func() loaded { return a.loadWhole(layers) })
+	m, err := within(ctx, func() loaded { return a.loadWhole(layers, digest) })
 	if err != nil {
 		return m, interrupted(ctx, fmt.Errorf("the model was still being read; nothing was done: %w", err))
 	}
@@ -60,25 +66,31 @@ func within[T any](ctx context.Context, f func() T) (T, error) {
 	}
 }
 
-// loadWhole is load. It takes the time that it takes, and has no effects.
-func (a *app) loadWhole(layers []string) loaded {
+// loadWhole is loadFor. It takes the time that it takes, and has no effects.
+func (a *app) loadWhole(layers []string, digest bool) loaded {
 	hardware, l := a.hardware()
 	if l.HasErrors() {
-		return loaded{fabric: new(model.Fabric), findings: l}
+		none := new(model.Fabric)
+		return loaded{fabric: none, findings: l, digest: none.Digest}
 	}
 	f, l := model.Load(osFS{}, append(hardware, layers...)...)
-	m := loaded{fabric: f, findings: l}
+	m := loaded{fabric: f, findings: l, digest: sync.OnceValue(f.Digest)}
 	if l.HasErrors() {
 		m.findings.Add(besides(f, l)...)
 		m.findings = strangers(f, m.findings)
 		return m
 	}
+	if digest {
+		go m.digest()
+	}
 	net, more := intent.Resolve(f)
 	m.findings.Add(more...)
 	if !more.HasErrors() {
 		m.net = net
+		rendered := ahead(func() ([]diag.List, error) { return inexpressible(net), nil })
 		m.findings.Add(lint.Check(net, f)...)
-		m.findings.Add(renderFindings(net, m.findings)...)
+		found, _ := rendered()
+		m.findings.Add(renderFindings(net, m.findings, found)...)
 		m.findings = lint.Weigh(net, m.findings)
 	}
 	m.findings = strangers(f, f.Acknowledge(m.findings))
@@ -109,8 +121,9 @@ func besides(f *model.Fabric, found diag.List) diag.List {
 const watchdogTimes = "watchdog-on"
 
 // renderFindings are what the targets cannot express, each once with the number of devices that say it. A value that is
-// said to be wrong already is not said to be wrong again. Nothing stops where nothing is owned: it is a warning.
-func renderFindings(net *intent.Net, said diag.List) diag.List {
+// said to be wrong already is not said to be wrong again. Nothing stops where nothing is owned: it is a warning. rendered
+// are the findings of each device.
+func renderFindings(net *intent.Net, said diag.List, rendered []diag.List) diag.List {
 	wrong := map[diag.Pos]bool{}
 	for _, f := range said {
 		if f.Severity != diag.Error {
@@ -129,7 +142,7 @@ func renderFindings(net *intent.Net, said diag.List) diag.List {
 	}
 	var l diag.List
 	first, more := map[same]int{}, map[int]int{}
-	for i, found := range inexpressible(net) {
+	for i, found := range rendered {
 		owns := slices.ContainsFunc(net.Devices[i].Ports, func(p intent.Port) bool { return p.Manage.Owned() != 0 })
 		for _, f := range found {
 			if f.Rule == render.NeedsAdoption || !owns {
@@ -183,9 +196,9 @@ func inexpressible(net *intent.Net) []diag.List {
 }
 
 // mustLoad is load for verbs that need a model without errors: findings go to stderr, errors end the call.
-// Warnings of settled rules are not repeated: what comes says them better.
+// Warnings of settled rules are not repeated: what comes says them better, and is a plan, which needs the digest.
 func (a *app) mustLoad(ctx context.Context, settled ...string) (loaded, error) {
-	m, err := a.load(ctx, a.fabric)
+	m, err := a.loadFor(ctx, a.fabric, len(settled) > 0)
 	if err != nil {
 		return m, err
 	}

@@ -209,7 +209,7 @@ func (a *app) planFor(ctx context.Context, e *rollout.Engine, m loaded, o planFl
 	}
 	fmt.Fprintf(a.sys.err, "reading %s\n", diag.Count(reading, "device"))
 	p, err := e.Plan(ctx, net, rollout.PlanOptions{
-		Model: m.fabric.Digest(), Fabric: m.fabric, Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
+		Model: m.digest(), Fabric: m.fabric, Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
 	})
 	if err != nil {
 		return nil, interrupted(ctx, err)

@@ -274,7 +274,7 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 			if err != nil {
 				return err
 			}
-			e.Model = m.fabric.Digest()
+			e.Model = m.digest()
 			if h, err := rollout.Show(e.StateDir, args[0], time.Now()); err == nil && h.Fabric != m.net.Fabric {
 				fmt.Fprintf(a.sys.err, "warning: run %s is of fabric %s, and the model given with -f is of %s\n", args[0], h.Fabric, m.net.Fabric)
 			}

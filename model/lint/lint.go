@@ -9,8 +9,11 @@ package lint
 import (
 	"cmp"
 	"embed"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -43,16 +46,31 @@ func Rules() []Rule {
 // positions be more exact. Acknowledgements are not applied: that is Fabric.Acknowledge, over all findings together.
 // Check is linear in the number of ports, and neither n nor f is changed.
 func Check(n *intent.Net, f *model.Fabric) diag.List {
+	whole, rules := newPass(n, f), Rules()
+	found := make([]diag.List, len(rules))
+	var next atomic.Int32
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), maxPasses) {
+		wg.Go(func() {
+			p := *whole
+			for i := int(next.Add(1)) - 1; i < len(rules); i = int(next.Add(1)) - 1 {
+				p.rule, p.found = rules[i], nil
+				p.rule.Run(&p)
+				found[i] = p.found
+			}
+		})
+	}
+	wg.Wait()
 	var l diag.List
-	p := newPass(n, f)
-	for _, r := range Rules() {
-		p.rule = r
-		p.found = nil
-		r.Run(p)
-		l.Add(p.found...)
+	for _, x := range found {
+		l.Add(x...)
 	}
 	return l.Sort()
 }
+
+// maxPasses is how many rules run at the same time. What several rules ask is found once by each pass, so that more of
+// them do more work.
+const maxPasses = 4
 
 // Weigh makes an error of a rule a warning as long as the model owns none of the rule's areas on any port of n. Nothing
 // is written from such an area, and the fabric may run like that already; from the first port that owns one of them on,
