@@ -138,32 +138,9 @@ type manageJSON struct {
 	Ignore Areas `json:"ignore,omitempty"`
 }
 
-// MarshalJSON writes the areas that are owned and ignored, by name: every port of a plan has them.
+// MarshalJSON writes the areas that are owned and ignored, by name.
 func (m Manage) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, 128)
-	b = append(b, '{')
-	for _, of := range []struct {
-		key   string
-		areas Areas
-	}{{`"own":"`, m.with(Own)}, {`"ignore":"`, m.with(Ignore)}} {
-		if of.areas == 0 {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(b, of.key...)
-		for a := range NumAreas {
-			if of.areas.Has(a) {
-				if b[len(b)-1] != '"' {
-					b = append(b, ' ')
-				}
-				b = append(b, areaNames[a]...)
-			}
-		}
-		b = append(b, '"')
-	}
-	return append(b, '}'), nil
+	return json.Marshal(manageJSON{m.with(Own), m.with(Ignore)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -28,12 +28,8 @@ type mismatch struct {
 func runHostMapping(p *Pass) {
 	var bad causes[mismatch]
 	leaves := map[mismatch]Place{}
-	for _, l := range p.Links {
-		host, leaf := l.A, l.B
-		if leaf.Device.Host {
-			host, leaf = leaf, host
-		}
-		if !host.Device.Host || leaf.Device.Host || !host.Knows(intent.AreaMaps) || !leaf.Knows(intent.AreaMaps) || !rdma(host.Port) {
+	for host, leaf := range p.hostLinks {
+		if !host.Knows(intent.AreaMaps) || !leaf.Knows(intent.AreaMaps) {
 			continue
 		}
 		m := differ(host, leaf)

@@ -148,6 +148,19 @@ func (pl Place) String() string { return pl.Device.Name + ":" + cmp.Or(pl.Port.N
 // Link is both ends of a link that the Net has.
 type Link struct{ A, B Place }
 
+// hostLinks yields the links that hosts send RDMA over, each with the host's end first.
+func (p *Pass) hostLinks(yield func(host, leaf Place) bool) {
+	for _, l := range p.Links {
+		host, leaf := l.A, l.B
+		if leaf.Device.Host {
+			host, leaf = leaf, host
+		}
+		if host.Device.Host && !leaf.Device.Host && rdma(host.Port) && !yield(host, leaf) {
+			return
+		}
+	}
+}
+
 func newPass(n *intent.Net, f *model.Fabric) *Pass {
 	p := &Pass{Net: n, Fabric: f}
 	known := make(map[string]bool, len(n.Devices))

@@ -32,13 +32,9 @@ type ncclCause struct {
 func runNCCLModel(p *Pass) {
 	var all causes[ncclCause]
 	leaves := map[ncclCause]Place{}
-	for _, l := range p.Links {
-		host, leaf := l.A, l.B
-		if leaf.Device.Host {
-			host, leaf = leaf, host
-		}
+	for host, leaf := range p.hostLinks {
 		n := host.Policy.NCCL
-		if !host.Device.Host || leaf.Device.Host || !host.Knows(intent.AreaNCCL) || !n.On || !leaf.Knows(intent.AreaMaps) || !rdma(host.Port) {
+		if !host.Knows(intent.AreaNCCL) || !n.On || !leaf.Knows(intent.AreaMaps) {
 			continue
 		}
 		k := ncclCause{nccl: n, prio: leaf.Policy.DSCP[n.TrafficClass>>2], line: host.Origin("nccl.traffic_class").At(), active: host.Active && leaf.Active}
