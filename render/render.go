@@ -211,6 +211,7 @@ type Facts struct {
 	Aliases  map[string]string `json:"aliases,omitempty"` // other names of interfaces (front-panel alias, PCI address) to the device's own
 	Owners   []string          `json:"owners,omitempty"`  // competing owners found, one sentence each; writing is refused while there are any
 	Notes    []string          `json:"notes,omitempty"`   // what else a reader should know
+	NICs     []HostNIC         `json:"nics,omitempty"`    // of a host, by name
 	Names    Names             `json:"-"`                 // adopted names, from the plan
 }
 

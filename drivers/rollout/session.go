@@ -69,7 +69,8 @@ func (s *session) meet(f render.Facts) error {
 // sameFacts compares all that a device says about itself. Names come from the plan.
 func sameFacts(a, b render.Facts) bool {
 	return a.Hostname == b.Hostname && a.Serial == b.Serial && a.Model == b.Model && a.Version == b.Version &&
-		maps.Equal(a.Aliases, b.Aliases) && slices.Equal(a.Owners, b.Owners) && slices.Equal(a.Notes, b.Notes)
+		maps.Equal(a.Aliases, b.Aliases) && slices.Equal(a.Owners, b.Owners) && slices.Equal(a.Notes, b.Notes) &&
+		slices.EqualFunc(a.NICs, b.NICs, render.HostNIC.Equal)
 }
 
 // redial is dial with patience, for a device that was just changed.
