@@ -28,7 +28,7 @@ const module = "github.com/fabricctl/fabricctl/"
 type row struct{ packages, may string }
 
 const (
-	all       = "cmd/* examples drivers drivers/* drivers/lab/* model model/* profiles render tuning tuning/*"
+	all       = "cmd/* examples drivers drivers/* drivers/lab/* drivers/netlink/* model model/* profiles render tuning tuning/*"
 	testsOnly = "model/witness render/yang drivers/conform drivers/ssh/sshtest" // made for tests, imported by nothing else
 )
 
@@ -51,7 +51,8 @@ var table = []row{
 	{"drivers/ssh/sshtest", ""},
 	{"drivers/hostwire", "drivers render model/observe model/diag"},
 	{"drivers/gnmi drivers/sshcli", "drivers render model/observe model/journal model/units model/diag drivers/ssh drivers/secret"},
-	{"drivers/netlink", "drivers render model/observe model/journal model/units model/diag profiles"},
+	{"drivers/netlink/dcb", ""},
+	{"drivers/netlink", "drivers render model/observe model/journal model/units model/diag profiles drivers/netlink/dcb"},
 	{"drivers/hostssh", "drivers render model/observe model/journal model/units model/diag profiles drivers/ssh drivers/secret drivers/hostwire"},
 	{"drivers/rollout", "drivers render model/intent model/lint model/journal model/observe model model/diag"},
 	{"drivers/check", "drivers render model/intent model/lint model/observe model profiles model/diag model/units"},
@@ -65,7 +66,7 @@ var table = []row{
 	{"tuning/baseline", "model/observe model/units tuning/stats"},
 	{"examples", ""},
 	{"cmd/fabricctl", all},
-	{"cmd/fabricctl-host", "drivers drivers/netlink drivers/hostwire drivers/rollout render model model/* profiles"},
+	{"cmd/fabricctl-host", "drivers drivers/netlink drivers/netlink/dcb drivers/hostwire drivers/rollout render model model/* profiles"},
 }
 
 // ban says that packages matching from must not reach to, except from those matching unless. Patterns of ours are
