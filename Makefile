@@ -1,7 +1,7 @@
 # Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
-.PHONY: build test race lint fuzz bench full
+.PHONY: build test race lint fuzz bench vm full
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
@@ -27,6 +27,10 @@ fuzz:
 # What must be fast, against programs that do the least of the same: writes the table of docs/evidence/speed.md.
 bench:
 	FABRICCTL_SPEED=$(CURDIR)/docs/evidence/speed.md $(GO) test -count 1 -timeout 30m -run '^TestSpeed$$' ./cmd/fabricctl
+
+# Tests inside a real kernel that boots under QEMU: tools/vm/README.md.
+vm:
+	FABRICCTL_REQUIRE_WITNESSES=1 tools/vm/run nic
 
 # The long matrices: ten minutes of each fuzz target, and every kill point.
 full: test race
