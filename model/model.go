@@ -131,15 +131,9 @@ type NCCL struct {
 	RetryCount Value[int]
 }
 
-// The areas that hosts have.
-const (
-	areaMTU  = "mtu"
-	areaNCCL = "host-nccl"
-)
-
 // AreaNames are the areas of ownership, as written under manage.
 func AreaNames() []string {
-	return []string{areaMTU, "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", areaNCCL}
+	return []string{"mtu", "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", "host-nccl", "host-roce", "host-cc", "host-system"}
 }
 
 // Manage says who owns what: All for every area, Areas for single ones, which win. Words are own, observe, ignore.
@@ -150,10 +144,12 @@ type Manage struct {
 
 // areasOf are the areas that a host, or a switch, has.
 func areasOf(host bool) []string {
-	if host {
-		return []string{areaMTU, areaNCCL}
-	}
-	return slices.DeleteFunc(AreaNames(), func(a string) bool { return a == areaNCCL })
+	return slices.DeleteFunc(AreaNames(), func(a string) bool {
+		if host {
+			return a == "ecn" || a == "watchdog"
+		}
+		return strings.HasPrefix(a, "host-")
+	})
 }
 
 // FabricManage is ownership at the top of the model.

@@ -300,6 +300,12 @@ func areaMeaning(area string) string {
 		return "the PFC watchdog"
 	case "host-nccl":
 		return "the hosts' /etc/nccl.conf"
+	case "host-roce":
+		return "RoCE version and ToS byte of RDMA connections, and what the driver forces on them"
+	case "host-cc":
+		return "congestion control of the hosts' NICs, and the class of the CNPs they send"
+	case "host-system":
+		return "PCIe read requests, interrupts, rings, FEC and locked memory of hosts"
 	}
 	return ""
 }

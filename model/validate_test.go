@@ -76,7 +76,7 @@ func TestFindings(t *testing.T) {
 		{"traffic class", base + "nccl: {traffic_class: 106, gid_index: 3, NV_P2P_ENABLE: 1, NCCL_IB_TC: 104}\n"},
 		{"tcp_threshold", with(t, "kmin: 800KB", "tcp_threshold: 5KB, kmin: 800KB")},
 		{"platform of another system", with(t, "spines: {count: 1, platform: sonic/sn5600}", "spines: {count: 1, platform: sonic/7060x6}")},
-		{"manage what is not there", with(t, "manage: {switches: own, hosts: own}", "manage: {switches: {host-nccl: own}, hosts: {mtu: own, host-nccl: own, ecn: own}}\noverrides: {host: {manage: {pfc: own}}}")},
+		{"manage what is not there", with(t, "manage: {switches: own, hosts: own}", "manage: {switches: {host-nccl: own}, hosts: {mtu: own, host-nccl: own, ecn: own}}\noverrides: {host: {manage: {watchdog: own}}}")},
 		{"manage in one word", with(t, "manage: {switches: own, hosts: own}", "manage: own")},
 		{"version", with(t, "apiVersion: fabricctl/v1", "apiVersion: fabricctl/v2")},
 		{"parts missing", with(t, "mtu: {fabric: 9216B, host: 9000B}\n", "")},

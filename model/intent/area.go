@@ -22,6 +22,12 @@ func (f Field) Area() (Area, bool) {
 		return AreaWatchdog, true
 	case "nccl":
 		return AreaNCCL, rest != ""
+	case "roce":
+		return AreaRoCE, rest != ""
+	case "cc":
+		return AreaCC, rest != ""
+	case "system":
+		return AreaSystem, rest != ""
 	}
 	return 0, false
 }

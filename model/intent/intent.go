@@ -30,10 +30,13 @@ const (
 	AreaScheduler             // strict and weights
 	AreaWatchdog              // PFC watchdog
 	AreaNCCL                  // the host's NCCL file
+	AreaRoCE                  // hosts: mode and ToS of RDMA connections, and what overrides the application's
+	AreaCC                    // hosts: the NIC's congestion control, and the class of its CNPs
+	AreaSystem                // hosts: PCIe, interrupts, rings, FEC, locked memory
 	NumAreas                  // how many there are
 )
 
-var areaNames = [NumAreas]string{"mtu", "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", "host-nccl"}
+var areaNames = [NumAreas]string{"mtu", "maps", "pfc", "ecn", "buffer", "scheduler", "watchdog", "host-nccl", "host-roce", "host-cc", "host-system"}
 
 // String is the name used under `manage` in a model.
 func (a Area) String() string { return areaNames[a] }
@@ -272,14 +275,6 @@ func (p Pause) String() string {
 	return none
 }
 
-// NCCL is what the host's NCCL file says; the zero value means that there is no such setting.
-type NCCL struct {
-	On           bool
-	TrafficClass uint8 // NCCL_IB_TC: DSCP << 2
-	Timeout      uint8 // NCCL_IB_TIMEOUT, 4.096 us * 2^n; 0 = not set
-	RetryCount   uint8 // NCCL_IB_RETRY_CNT; 0 = not set
-}
-
 // Policy is the behaviour of one port: comparable and free of pointers. Arrays are indexed by DSCP, by traffic
 // class or by priority; priorities and traffic classes have the same numbers in the model.
 type Policy struct {
@@ -295,6 +290,9 @@ type Policy struct {
 	Pause    Pause        `json:",omitzero"` // part of AreaPFC, since the two exclude each other
 	Watchdog Watchdog     `json:",omitzero"`
 	NCCL     NCCL         `json:",omitzero"`
+	RoCE     RoCE         `json:",omitzero"`
+	CC       Congestion   `json:",omitzero"`
+	System   System       `json:",omitzero"`
 }
 
 // Only is p reduced to the areas in s: everything else is unknown and zero. Two sources that speak about different
@@ -335,6 +333,15 @@ func (p Policy) Only(s Areas) Policy {
 	if s.Has(AreaNCCL) {
 		q.NCCL = p.NCCL
 	}
+	if s.Has(AreaRoCE) {
+		q.RoCE = p.RoCE
+	}
+	if s.Has(AreaCC) {
+		q.CC = p.CC
+	}
+	if s.Has(AreaSystem) {
+		q.System = p.System
+	}
 	return q
 }
 
@@ -352,8 +359,7 @@ func (p *Policy) Lossless() []int {
 // Field names one value of a policy, for origins and explain: "mtu", "roce" (of Device.RoCE), "trust", "dscp.26", "class.3" (that the
 // priority is used at all), "lossless.3", "ecn.3.kmin", "ecn.3.kmax", "ecn.3.pmax", "scheduling.3", "weight.3", "cable", "xoff.3",
 // "headroom.3", "xon.3", "xon_offset.3", "reserved.3", "pause",
-// "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "watchdog.skips", "nccl.traffic_class", "nccl.timeout",
-// "nccl.retry_count".
+// "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "watchdog.skips"; of hosts those that hostValues names.
 type Field string
 
 // OriginTable says where the values of a device came from: by Port.Variant (of hosts by override site), then by field.
@@ -413,6 +419,7 @@ type Device struct {
 	Pools    Pools             `json:",omitzero"` // wanted: of the profile; live: as the device says
 	Classes  [8]string         // class name per priority, "" = the model does not name it
 	CNP      string            // name of the class that carries congestion notifications, "" = the model names none
+	NCCL     HostNCCL          `json:",omitzero"` // hosts: what the NCCL file says of this host alone
 	RoCE     units.Bytes       // hosts: RDMA payload (RoCE MTU) that the fabric agrees on; 0 = the model gives none
 	Ports    []Port            // sorted by Name, naturally ("p2" before "p10")
 	Policies []Policy          // interned

@@ -264,16 +264,7 @@ func deviceValues(p *Policy) []Value {
 			vs = append(vs, Value{"watchdog.skips", "watchdog skips", PriorityNames(w.Skips), -1})
 		}
 	}
-	if n := p.NCCL; n.On {
-		vs = append(vs, Value{"nccl.traffic_class", "nccl traffic class", strconv.Itoa(int(n.TrafficClass)), -1})
-		if n.Timeout > 0 {
-			vs = append(vs, Value{"nccl.timeout", "nccl timeout", strconv.Itoa(int(n.Timeout)), -1})
-		}
-		if n.RetryCount > 0 {
-			vs = append(vs, Value{"nccl.retry_count", "nccl retry count", strconv.Itoa(int(n.RetryCount)), -1})
-		}
-	}
-	return vs
+	return append(vs, hostValues(p)...)
 }
 
 // PriorityNames lists the priorities whose bits are set: "priority 3", "priorities 3,4", "no priority".
