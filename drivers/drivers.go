@@ -29,6 +29,11 @@ var ErrIdentity = errors.New("this is not the device of the inventory")
 // ErrReadOnly is returned by every write when --read-only is in force.
 var ErrReadOnly = errors.New("read-only: no write is possible")
 
+// ErrJobs is returned by Commit right before a write that takes a link down and up, when queue pairs of user processes
+// are live on it, or cannot be counted, and the connection was not opened with leave to end them. What was written
+// before stands, as after any error.
+var ErrJobs = errors.New("live queue pairs would be killed")
+
 // RejectedError is a line or path that the device refused, with the device's own sentence.
 type RejectedError struct {
 	Device   string // inventory name
@@ -41,6 +46,23 @@ func (e *RejectedError) Error() string {
 }
 
 func quote(s string) string { return "\"" + s + "\"" }
+
+// DiffersError is a setting that the device acknowledged and does not hold: it was read back at once, over the same
+// connection.
+type DiffersError struct {
+	Device string // inventory name
+	Sent   string // the setting and the value that was asked for
+	Reads  string // what it reads instead; "absent" for nothing
+}
+
+func (e *DiffersError) Error() string {
+	return e.Device + ": applied-but-differs: " + quote(e.Sent) + " was acknowledged, but reads " + e.Reads
+}
+
+// Unwrap is a RejectedError, for who need not tell the two apart: the device does not do what it was asked.
+func (e *DiffersError) Unwrap() error {
+	return &RejectedError{Device: e.Device, Sent: e.Sent, Sentence: "applied-but-differs: acknowledged, but reads " + e.Reads}
+}
 
 // Caps is what a device can do.
 type Caps struct {

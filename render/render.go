@@ -280,6 +280,9 @@ type Risk struct {
 	Ports []string  `json:"ports,omitempty"`
 	Why   string    `json:"why"`            // the mechanism, and for Refused the channel that would do
 	Keys  []Key     `json:"keys,omitempty"` // the changes that cause it, for Refused
+	// Jobs is the number of live queue pairs of user processes on Ports, whose jobs do not survive what is worse than
+	// hitless; -1 when they cannot be counted. A port counts in one Risk of a class.
+	Jobs int `json:"jobs,omitempty"`
 }
 
 // Line is one line to type on a command line. Mode lines only enter a place; Keys are the settings it carries.

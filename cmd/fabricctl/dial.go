@@ -29,6 +29,8 @@ type dialler struct {
 	fabric *model.Fabric
 	os     map[string]string // device to dialect
 	reads  bool              // only to read: nothing is copied to a device
+
+	allowJobs bool // hosts may write what kills live queue pairs
 }
 
 func (a *app) dialler(f *model.Fabric, n *intent.Net) *dialler {

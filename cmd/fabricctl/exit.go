@@ -23,7 +23,7 @@ const exitHelp = `Exit codes:
   1    error: bad input, findings of severity error, device failure before any change
   2    changes or drift present (plan --detailed-exitcode, drift, check)
   3    partly applied, or all but what is held
-  4    refused for safety: stale plan, disruptive without --allow-disruptive, failed gate (rolled back), held device (nothing else was to do, or the rest needs it)
+  4    refused for safety: stale plan, disruptive without --allow-disruptive or --allow-jobs, failed gate (rolled back), held device (nothing else was to do, or the rest needs it)
   5    needs hands: rollback failed or state unknown
   64   wrong usage
   130  interrupted; baseline or last good state restored

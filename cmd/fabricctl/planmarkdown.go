@@ -103,8 +103,12 @@ func (c *comment) String() string {
 func riskRows(rows []rollout.RiskRow) []string {
 	var out []string
 	for _, r := range rows {
-		out = append(out, fmt.Sprintf("| %s | %d | %d | %s<br>on %s |\n",
-			r.Class, len(r.Devices()), r.Ports, mdText(r.Why), mdLines(onLines(r.On))))
+		kills := ""
+		if k := r.Kills(); k != "" {
+			kills = "<br>**" + mdText(k) + "**"
+		}
+		out = append(out, fmt.Sprintf("| %s | %d | %d | %s%s<br>on %s |\n",
+			r.Class, len(r.Devices()), r.Ports, mdText(r.Why), kills, mdLines(onLines(r.On))))
 	}
 	return out
 }

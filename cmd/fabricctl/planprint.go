@@ -274,6 +274,9 @@ func printRisks(b *strings.Builder, rows []rollout.RiskRow) {
 		for _, l := range onLines(r.On) {
 			hang(b, strings.Repeat(" ", 25)+"on ", l)
 		}
+		if kills := r.Kills(); kills != "" {
+			hang(b, strings.Repeat(" ", 25), paint(yellow, kills))
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type planSummary struct {
 	Left            rollout.Ops `json:"left"`     // settings that holds keep back
 	LeftDevices     int         `json:"left_devices"`
 	Disruptive      portCount   `json:"disruptive"`           // flap, or worse: apply needs --allow-disruptive
+	Jobs            jobCount    `json:"jobs,omitzero"`        // live queue pairs that die with that: apply needs --allow-jobs
 	Unverified      []string    `json:"unverified,omitempty"` // platforms for which apply needs --accept-unverified
 	ObservedValues  int         `json:"observed_values"`      // that differ and that nobody writes
 	ObservedDevices int         `json:"observed_devices"`
@@ -34,6 +35,12 @@ type planSummary struct {
 type portCount struct {
 	Ports   int `json:"ports"`
 	Devices int `json:"devices"`
+}
+
+type jobCount struct {
+	Pairs     int `json:"queue_pairs"`
+	Devices   int `json:"devices"`
+	Uncounted int `json:"uncounted"` // devices of which nobody can tell
 }
 
 func summarise(p *rollout.Plan) planSummary {
@@ -68,6 +75,7 @@ func summarise(p *rollout.Plan) planSummary {
 	}
 	s.unsafe = p.Finds.HasErrors()
 	s.Disruptive.Ports, s.Disruptive.Devices = disruptive(p)
+	s.Jobs = working(p)
 	s.ObservedValues, s.ObservedDevices = observed(p)
 	return s
 }
@@ -118,6 +126,9 @@ func (s planSummary) sentences() []sentence {
 	if n := s.Disruptive; n.Devices > 0 {
 		say(plain, "apply needs --allow-disruptive: %s on %s flap, or worse", diag.Count(n.Ports, "port"), diag.Count(n.Devices, "device"))
 	}
+	if n := s.Jobs; n.Devices+n.Uncounted > 0 {
+		say(yellow, "apply needs --allow-jobs: %s", n)
+	}
 	if len(s.Unverified) > 0 {
 		say(plain, "apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(s.Unverified, ", "))
 	}
@@ -145,6 +156,36 @@ func disruptive(p *rollout.Plan) (ports, devices int) {
 		}
 	}
 	return ports, devices
+}
+
+// working counts the live queue pairs that a plan kills, and their devices.
+func working(p *rollout.Plan) (c jobCount) {
+	for _, d := range p.Devices {
+		if len(d.Steps) == 0 {
+			continue
+		}
+		n, known := d.Jobs()
+		if n > 0 {
+			c.Pairs, c.Devices = c.Pairs+n, c.Devices+1
+		}
+		if !known {
+			c.Uncounted++
+		}
+	}
+	return c
+}
+
+// String says what is killed.
+func (c jobCount) String() string {
+	counted := fmt.Sprintf("the change kills %s of running jobs on %s", diag.Count(c.Pairs, "live queue pair"), diag.Count(c.Devices, "device"))
+	unknown := fmt.Sprintf("on %s nobody can count the live queue pairs of running jobs", diag.Count(c.Uncounted, "device"))
+	switch {
+	case c.Uncounted == 0:
+		return counted
+	case c.Devices == 0:
+		return unknown
+	}
+	return counted + ", and " + unknown
 }
 
 // unverified are the platforms to be written that nobody has tried on a real device.

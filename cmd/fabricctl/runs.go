@@ -251,10 +251,11 @@ func (a *app) newRunsShow() *cobra.Command {
 }
 
 func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.Engine, string) (*rollout.Run, error)) *cobra.Command {
-	return &cobra.Command{
+	var allowJobs bool
+	c := &cobra.Command{
 		Use:   verb + " RUN",
 		Short: short,
-		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone. A resume is refused when the model is not the one of the run.",
+		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone. A resume is refused when the model is not the one of the run. A host refuses what would kill live queue pairs of running jobs, unless --allow-jobs is given here or was given to apply.",
 		Args:  wantRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := a.limit(c.Context())
@@ -270,18 +271,25 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 			if err != nil {
 				return err
 			}
-			e, err := a.engine(a.dialler(m.fabric, m.net).open)
+			d := a.dialler(m.fabric, m.net)
+			e, err := a.engine(d.open)
 			if err != nil {
 				return err
 			}
 			e.Model = m.digest()
-			if h, err := rollout.Show(e.StateDir, args[0], time.Now()); err == nil && h.Fabric != m.net.Fabric {
-				fmt.Fprintf(a.sys.err, "warning: run %s is of fabric %s, and the model given with -f is of %s\n", args[0], h.Fabric, m.net.Fabric)
+			d.allowJobs = allowJobs
+			if h, err := rollout.Show(e.StateDir, args[0], time.Now()); err == nil {
+				d.allowJobs = d.allowJobs || h.Options.AllowJobs
+				if h.Fabric != m.net.Fabric {
+					fmt.Fprintf(a.sys.err, "warning: run %s is of fabric %s, and the model given with -f is of %s\n", args[0], h.Fabric, m.net.Fabric)
+				}
 			}
 			r, err := act(ctx, e, args[0])
 			return a.finish(ctx, r, err, json)
 		},
 	}
+	c.Flags().BoolVar(&allowJobs, "allow-jobs", false, "kill live queue pairs of running jobs where the way there does; a run that was applied with it has that leave")
+	return c
 }
 
 type locksJSON struct {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -164,11 +165,17 @@ func (s *session) holds(live render.Config) error {
 			return stale("it is not in the wave in which it has to be")
 		}
 	}
-	is := render.Hitless
-	for _, r := range s.j.d.Risk(live, cs, s.facts) {
+	is, risks := render.Hitless, s.j.d.Risk(live, cs, s.facts)
+	for _, r := range risks {
 		is = max(is, r.Class)
 	}
-	if s.dp.Cut == nil && cutOf(s.dp.Intent, s.j.d.Risk(live, cs, s.facts)) != nil {
+	if n, known := jobsOf(risks); (n > 0 || !known) && !s.a.leave.AllowJobs {
+		return &RefusedError{
+			Reason: fmt.Sprintf("%s: by now there are %s, which the change would kill", s.dp.Name, jobsWord(n, known)),
+			Hint:   "wait until the jobs are done and plan again; --allow-jobs permits it", Err: drivers.ErrJobs,
+		}
+	}
+	if s.dp.Cut == nil && cutOf(s.dp.Intent, risks) != nil {
 		return stale("the change may cut our own way to it, which the plan does not say")
 	}
 	if said, _ := s.dp.Worst(); is > said {

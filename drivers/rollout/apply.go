@@ -46,7 +46,7 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 		if err != nil {
 			return nil, err
 		}
-		a := &attempt{plan: p, log: log, saves: map[string]bool{}}
+		a := &attempt{plan: p, leave: o, log: log, saves: map[string]bool{}}
 		return a, a.append(recRun, headOf(id, p, o))
 	})
 	if err != nil {
@@ -130,8 +130,8 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	if err := e.freeToWrite(p, func(string) bool { return true }, "plan again: the new plan leaves it out"); err != nil {
 		return err
 	}
-	var disruptive, unverified []string
-	ports := 0
+	var disruptive, working, unverified []string
+	ports, jobs := 0, 0
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if len(d.Steps) == 0 {
@@ -145,6 +145,10 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 			ports += n
 			disruptive = append(disruptive, fmt.Sprintf("%s (%s, %s)", d.Name, class, diag.Count(n, "port")))
 		}
+		if n, known := d.Jobs(); n > 0 || !known {
+			jobs += n
+			working = append(working, fmt.Sprintf("%s (%s)", d.Name, jobsWord(n, known)))
+		}
 		if !d.Verified && !p.Lab {
 			unverified = append(unverified, d.Name+" ("+d.Platform+")")
 		}
@@ -152,10 +156,26 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	switch {
 	case len(disruptive) > 0 && !o.AllowDisruptive:
 		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %s: %s", diag.Count(ports, "port"), strings.Join(disruptive, ", ")), Hint: "--allow-disruptive permits it"}
+	case len(working) > 0 && !o.AllowJobs:
+		return &RefusedError{
+			Reason: fmt.Sprintf("the plan kills %s of running jobs: %s", jobsWord(jobs, true), strings.Join(working, ", ")),
+			Hint:   "wait until they are done and plan again; --allow-jobs permits it", Err: drivers.ErrJobs,
+		}
 	case len(unverified) > 0 && !o.AcceptUnverified:
 		return &RefusedError{Reason: "platforms that were never tried on a real device: " + strings.Join(unverified, ", "), Hint: "--accept-unverified permits it"}
 	}
 	return nil
+}
+
+// jobsWord is a number of live queue pairs in words.
+func jobsWord(n int, known bool) string {
+	switch {
+	case n == 0 && !known:
+		return "live queue pairs that cannot be counted"
+	case !known:
+		return "at least " + diag.Count(n, "live queue pair")
+	}
+	return diag.Count(n, "live queue pair")
 }
 
 // Resume finishes a run that died, was interrupted, or left devices behind: devices that are as planned by the journal

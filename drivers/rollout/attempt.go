@@ -16,6 +16,7 @@ import (
 type attempt struct {
 	e     *Engine
 	plan  *Plan
+	leave ApplyOptions // given for an apply; what a resume or a rollback writes needs none
 	run   *Run
 	lease *journal.Held
 	log   *journal.Log

@@ -32,7 +32,7 @@ func (s *session) takeBack(ctx context.Context, why error) Result {
 		err = s.restore(ctx)
 	}
 	switch {
-	case stopped(why), stopped(err):
+	case stopped(why), stopped(err), errors.Is(err, drivers.ErrJobs):
 		return s.handsOff(ctx, errors.Join(why, err))
 	case err != nil:
 		return s.result(s.lost(err), c, 0, errors.Join(why, err))
@@ -58,11 +58,14 @@ func (s *session) noteTimer() {
 	}
 }
 
-// handsOff says what a device holds that we may not write to any more: the lease is gone, or somebody holds the device.
+// handsOff says what a device holds that we may not write to any more: the lease is gone, somebody holds the device, or
+// jobs have begun on it that the way back would kill.
 func (s *session) handsOff(ctx context.Context, why error) Result {
 	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; fabricctl lock list and runs list say who is at work", Err: why}
 	if errors.Is(why, ErrHeld) {
 		err.Hint = "nothing more is written until the hold is over or released: then runs resume or runs rollback"
+	} else if errors.Is(why, drivers.ErrJobs) {
+		err.Hint = "nothing more is written while jobs run there: runs resume or runs rollback when they are done, or with --allow-jobs"
 	}
 	live, readErr := s.reread(ctx)
 	if readErr != nil {
@@ -205,7 +208,7 @@ func (s *session) rollback(ctx context.Context, st *story) Result {
 	}
 	err = s.restore(ctx)
 	switch {
-	case stopped(err):
+	case stopped(err), errors.Is(err, drivers.ErrJobs):
 		return s.handsOff(ctx, err)
 	case err != nil && !s.wrote:
 		return s.untouched(ctx, st, err)

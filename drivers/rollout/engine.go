@@ -45,6 +45,7 @@ type PlanOptions struct {
 // ApplyOptions are the leaves that a user gives. They stand in the journal and hold for Resume too.
 type ApplyOptions struct {
 	AllowDisruptive  bool `json:"allow_disruptive,omitempty"`  // risks of class flap and worse
+	AllowJobs        bool `json:"allow_jobs,omitempty"`        // of those, the ones that kill live queue pairs; the connections must have that leave too
 	AcceptUnverified bool `json:"accept_unverified,omitempty"` // platforms not tried on a real device
 }
 

@@ -85,6 +85,11 @@ func testDialect(want map[string]render.Config) *render.Dialect {
 				case "mtu":
 					r.Class, r.Why = max(r.Class, render.Flap), "an mtu change flaps the port"
 					r.Ports = append(r.Ports, c.Key.Object)
+					for _, n := range f.NICs {
+						if n.Name == c.Key.Object && r.Jobs >= 0 {
+							r.Jobs += n.QPs
+						}
+					}
 				case "impossible":
 					r.Class, r.Why = render.Refused, "the device has no such thing"
 				}

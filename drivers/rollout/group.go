@@ -220,7 +220,18 @@ type RiskRow struct {
 	Class render.RiskClass `json:"class"`
 	Why   string           `json:"why"`
 	On    []Set            `json:"on"`
-	Ports int              `json:"ports"` // how many; 0 when devices are hit as a whole
+	Ports int              `json:"ports"`          // how many; 0 when devices are hit as a whole
+	Jobs  int              `json:"jobs,omitempty"` // live queue pairs that it kills, as far as they can be counted
+
+	Uncounted []string `json:"uncounted,omitempty"` // devices where they cannot be counted
+}
+
+// Kills says in words which live queue pairs do not survive; "" for none.
+func (r *RiskRow) Kills() string {
+	if r.Class == render.Hitless || r.Class == render.Refused || r.Jobs == 0 && len(r.Uncounted) == 0 {
+		return ""
+	}
+	return "kills " + jobsWord(r.Jobs, len(r.Uncounted) == 0)
 }
 
 // Devices are the devices of r.
@@ -253,6 +264,9 @@ func Risks(p *Plan) []RiskRow {
 			g.add(d.Name, r.Ports, func(string) render.RiskClass { return r.Class })
 			rows[n].On = g.On
 			rows[n].Ports += len(r.Ports)
+			if rows[n].Jobs += max(r.Jobs, 0); r.Jobs < 0 {
+				rows[n].Uncounted = append(rows[n].Uncounted, d.Name)
+			}
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b RiskRow) int { return cmp.Compare(b.Class, a.Class) })

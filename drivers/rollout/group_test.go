@@ -115,9 +115,9 @@ func TestGroups(t *testing.T) {
 		t.Errorf("%v", but)
 	}
 	wantRisks := []RiskRow{
-		{render.Refused, "b", []Set{{[]string{"l2"}, []string{"p2"}}}, 1},
-		{render.Reboot, "c", []Set{{[]string{"l3"}, nil}}, 0},
-		{render.Flap, "a", []Set{{[]string{"l1"}, []string{"p2"}}}, 1}, // nothing is written to l2, so nothing flaps there
+		{Class: render.Refused, Why: "b", On: []Set{{[]string{"l2"}, []string{"p2"}}}, Ports: 1},
+		{Class: render.Reboot, Why: "c", On: []Set{{[]string{"l3"}, nil}}},
+		{Class: render.Flap, Why: "a", On: []Set{{[]string{"l1"}, []string{"p2"}}}, Ports: 1}, // nothing is written to l2, so nothing flaps there
 	}
 	if d := cmp.Diff(wantRisks, Risks(p)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

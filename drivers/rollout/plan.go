@@ -135,6 +135,24 @@ func (d *DevicePlan) Worst() (render.RiskClass, int) {
 	return worst, ports
 }
 
+// Jobs is the number of live queue pairs on the ports that are hit worse than hitless. known is false when those of some
+// port cannot be counted.
+func (d *DevicePlan) Jobs() (n int, known bool) { return jobsOf(d.Risks) }
+
+func jobsOf(risks []render.Risk) (n int, known bool) {
+	known = true
+	for _, r := range risks {
+		switch {
+		case r.Class == render.Hitless || r.Class == render.Refused:
+		case r.Jobs < 0:
+			known = false
+		default:
+			n += r.Jobs
+		}
+	}
+	return n, known
+}
+
 // Encode is the plan as indented JSON. The same plan gives the same bytes.
 func (p *Plan) Encode() ([]byte, error) {
 	b, err := json.MarshalIndent(p, "", "  ")
