@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -227,10 +228,19 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 	var links []host.Link
 	var nics []nic
+	var bonds []string
 	for i, p := range dev.Ports {
 		name := portOf(dev, i)
-		links = append(links, host.Link{Name: name, MTU: 1500, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+i)})
+		links = append(links, host.Link{
+			Name: name, MTU: 1500, Min: 68, Max: 9978, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+i), NIC: cmp.Or(p.NIC, "connectx-7"), Master: p.Bond,
+		})
+		if p.Bond != "" && !slices.Contains(bonds, p.Bond) {
+			bonds = append(bonds, p.Bond)
+		}
 		nics = append(nics, nic{name, p.Peer + ":" + p.PeerPort})
+	}
+	for _, bond := range bonds {
+		links = append(links, host.Link{Name: bond, MTU: 1500, Min: 68, Max: 65535})
 	}
 	h, err := host.New(host.Options{
 		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password,

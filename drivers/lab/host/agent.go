@@ -2,10 +2,12 @@ package host
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,10 +17,11 @@ import (
 // The messages of fabricctl-host, protocol 1, written down here a second time on purpose.
 type (
 	message struct {
-		ID       int      `json:"id"`
-		Op       string   `json:"op"`
-		Changes  []change `json:"changes"`
-		WithinMS int      `json:"within_ms"`
+		ID        int      `json:"id"`
+		Op        string   `json:"op"`
+		Changes   []change `json:"changes"`
+		WithinMS  int      `json:"within_ms"`
+		AllowJobs bool     `json:"allow_jobs"`
 	}
 	change struct {
 		Key    [3]string `json:"key"`
@@ -72,15 +75,7 @@ func (h *Host) answer(m message, gone <-chan struct{}) map[string]any {
 	case "facts":
 		return h.facts()
 	case "read":
-		var cfg []wireSetting
-		for _, l := range h.Links() {
-			cfg = append(cfg, wireSetting{[3]string{"link", l.Name, "mtu"}, strconv.Itoa(l.MTU)})
-		}
-		text, _ := h.NCCL()
-		for _, v := range variables(text) {
-			cfg = append(cfg, wireSetting{[3]string{"nccl", "/etc/nccl.conf", v[0]}, v[1]})
-		}
-		return map[string]any{"config": cfg}
+		return map[string]any{"config": h.read()}
 	case "commit":
 		e, ok := h.commit(m, gone)
 		switch {
@@ -94,6 +89,27 @@ func (h *Host) answer(m message, gone <-chan struct{}) map[string]any {
 	return map[string]any{"error": wireError{Code: "protocol", Message: "operation " + m.Op + " is not known"}}
 }
 
+// read is everything that the host can tell of its settings.
+func (h *Host) read() []wireSetting {
+	var cfg []wireSetting
+	for _, l := range h.Links() {
+		cfg = append(cfg, wireSetting{[3]string{"link", l.Name, "mtu"}, strconv.Itoa(l.MTU)})
+		knobs := h.Knobs(l.Name)
+		for _, k := range slices.Sorted(maps.Keys(knobs)) {
+			scope, field, _ := strings.Cut(k, " ")
+			cfg = append(cfg, wireSetting{[3]string{scope, l.Name, field}, knobs[k]})
+		}
+	}
+	if _, err := h.fs.Stat(rel(limitPath)); err == nil {
+		cfg = append(cfg, wireSetting{limitKey, "unlimited"})
+	}
+	text, _ := h.NCCL()
+	for _, v := range variables(text) {
+		cfg = append(cfg, wireSetting{[3]string{"nccl", "/etc/nccl.conf", v[0]}, v[1]})
+	}
+	return cfg
+}
+
 func (h *Host) facts() map[string]any {
 	aliases := map[string]string{}
 	for _, l := range h.Links() {
@@ -101,45 +117,151 @@ func (h *Host) facts() map[string]any {
 			aliases[l.PCI] = l.Name
 		}
 	}
+	facts := map[string]any{
+		"hostname": h.opt.Hostname, "serial": h.opt.Serial, "version": h.opt.Kernel, "aliases": aliases,
+		"notes": []string{"this host is emulated"},
+	}
+	if nics := h.wireNICs(); len(nics) > 0 {
+		facts["nics"] = nics
+	}
 	return map[string]any{
-		"facts": map[string]any{
-			"hostname": h.opt.Hostname, "serial": h.opt.Serial, "version": h.opt.Kernel, "aliases": aliases,
-			"notes": []string{"this host is emulated"},
-		},
-		"caps": map[string]any{"confirm": false, "atomic": false, "persists_on_commit": true, "counters": false},
+		"facts": facts,
+		"caps":  map[string]any{"confirm": false, "atomic": false, "persists_on_commit": true, "counters": false},
 	}
 }
 
-// commit checks all changes against what is there and carries out those that are not yet there. ok is false when the
-// connection ended meanwhile.
+// wireNIC is a NIC in the facts.
+type wireNIC struct {
+	Name          string   `json:"name"`
+	PCI           string   `json:"pci,omitempty"`
+	Model         string   `json:"model,omitempty"`
+	Port          int      `json:"port,omitempty"`
+	Driver        string   `json:"driver,omitempty"`
+	DriverVersion string   `json:"driver_version,omitempty"`
+	OutOfTree     bool     `json:"out_of_tree,omitempty"`
+	Personality   string   `json:"personality,omitempty"`
+	RDMA          string   `json:"rdma,omitempty"`
+	RDMAPort      int      `json:"rdma_port,omitempty"`
+	Bond          string   `json:"bond,omitempty"`
+	NUMA          int      `json:"numa"`
+	Addresses     []string `json:"addresses,omitempty"`
+	GID           int      `json:"gid"`
+	GIDWhy        string   `json:"gid_why,omitempty"`
+	QPs           int      `json:"qps"`
+	Knobs         []string `json:"knobs,omitempty"`
+	Link          any      `json:"link,omitempty"`
+}
+
+func (h *Host) wireNICs() []wireNIC {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []wireNIC
+	for _, l := range h.links {
+		n := h.nics[l.Name]
+		if n == nil {
+			continue
+		}
+		k := n.kind
+		w := wireNIC{
+			Name: l.Name, PCI: l.PCI, Model: k.models[n.name], Port: 1, Driver: k.driver, DriverVersion: cmp.Or(k.version, h.opt.Kernel), OutOfTree: k.version != "",
+			Personality: k.personality, RDMA: n.device(), Bond: l.Master, Addresses: l.Addresses, GID: -1, QPs: -1, Knobs: n.knobs(),
+			Link: map[string]any{"up": true},
+		}
+		switch {
+		case w.RDMA == "":
+			w.GIDWhy = "it has no RDMA device"
+		case !slices.ContainsFunc(l.Addresses, func(a string) bool { return strings.Contains(a, ".") }):
+			w.GIDWhy, w.RDMAPort, w.QPs = "it has no IPv4 address", 1, n.jobs
+		default:
+			w.GID, w.RDMAPort, w.QPs = k.gid, 1, n.jobs
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// commit checks all changes against what is there and carries out those that are not yet there, NIC by NIC, in the
+// order in which a NIC can take them, and then the files. ok is false when the connection ended meanwhile.
 func (h *Host) commit(m message, gone <-chan struct{}) (_ *wireError, ok bool) {
 	if m.WithinMS > 0 {
 		return &wireError{Code: "no-confirm", Message: "commit: no confirm timer"}, true
 	}
 	text, _ := h.NCCL()
-	var todo []change
+	todo := map[[2]string][]change{} // scope and object to changes
+	var links []string
 	for _, c := range m.Changes {
 		now := h.value(c.Key, text)
 		switch {
 		case same(now, c.After):
 		case same(now, c.Before):
-			todo = append(todo, c)
+			o := [2]string{c.Key[0], c.Key[1]}
+			todo[o] = append(todo[o], c)
+			if c.Key[0] != "nccl" && c.Key[0] != "limit" && !slices.Contains(links, c.Key[1]) {
+				links = append(links, c.Key[1])
+			}
 		default:
 			return &wireError{Code: "moved", Message: fmt.Sprintf("commit: %v is %s, expected %s", c.Key, show(now), show(c.Before))}, true
 		}
 	}
-	for _, c := range todo {
-		if c.Key[0] != "nccl" {
-			if e, ok := h.write(strings.Join(c.Key[1:], " ")+" "+show(c.After), gone, c, h.commitMTU); !ok || e != nil {
+	for _, link := range links {
+		for _, scope := range order() {
+			if e, ok := h.commitKnobs(todo[[2]string{scope, link}], gone, m.AllowJobs); !ok || e != nil {
 				return e, ok
 			}
 		}
 	}
-	for _, c := range todo {
-		if c.Key[0] == "nccl" {
-			if e, ok := h.write("/etc/nccl.conf", gone, c, h.commitVariable); !ok || e != nil {
+	file := [2]string{"nccl", "/etc/nccl.conf"}
+	for o, cs := range todo {
+		if o != file && !slices.Contains(order(), o[0]) {
+			if e, ok := h.write(strings.Join(cs[0].Key[1:], " "), gone, cs[0], h.commitLimit); !ok || e != nil {
 				return e, ok
 			}
+		}
+	}
+	for _, c := range todo[file] {
+		if e, ok := h.write("/etc/nccl.conf", gone, c, h.commitVariable); !ok || e != nil {
+			return e, ok
+		}
+	}
+	return nil, true
+}
+
+// commitKnobs is what one scope of a NIC is to become: as one write where the kernel takes it as one.
+func (h *Host) commitKnobs(cs []change, gone <-chan struct{}, allowed bool) (_ *wireError, ok bool) {
+	if len(cs) == 0 {
+		return nil, true
+	}
+	scope, link := cs[0].Key[0], cs[0].Key[1]
+	if scope == "link" {
+		for _, c := range cs {
+			if e, ok := h.write(strings.Join(c.Key[1:], " ")+" "+show(c.After), gone, c, h.commitMTU); !ok || e != nil {
+				return e, ok
+			}
+		}
+		return nil, true
+	}
+	h.mu.Lock()
+	n := h.nics[link]
+	h.mu.Unlock()
+	if n != nil && n.jobs > 0 && !allowed && slices.Contains(n.kind.settles, scope) {
+		return &wireError{Code: "jobs", Message: fmt.Sprintf("commit: %s has %d queue pairs of running programs, and setting %s takes its link down", link, n.jobs, scope)}, true
+	}
+	together := [][]change{cs}
+	if scope == "app" {
+		together = together[:0]
+		for _, c := range cs {
+			together = append(together, []change{c})
+		}
+	}
+	for _, cs := range together {
+		fields := map[string]*string{}
+		for _, c := range cs {
+			fields[c.Key[2]] = c.After
+		}
+		last := cs[len(cs)-1]
+		what := fmt.Sprintf("%s %s %s %s", link, scope, last.Key[2], show(last.After))
+		if e, ok := h.write(what, gone, last, func(change) error { return h.put(link, scope, fields) }); !ok || e != nil {
+			return e, ok
 		}
 	}
 	return nil, true
@@ -148,10 +270,13 @@ func (h *Host) commit(m message, gone <-chan struct{}) (_ *wireError, ok bool) {
 // write is one write with the faults around it.
 func (h *Host) write(what string, gone <-chan struct{}, c change, do func(change) error) (_ *wireError, ok bool) {
 	h.count(func(n *Counters) {
-		if c.Key[0] == "nccl" {
+		switch c.Key[0] {
+		case "nccl", "limit":
 			n.FileWrites++
-		} else {
+		case "link":
 			n.MTUSets++
+		default:
+			n.KnobSets++
 		}
 	})
 	refuse := ""
@@ -159,7 +284,7 @@ func (h *Host) write(what string, gone <-chan struct{}, c change, do func(change
 		refuse = f(what)
 	}
 	f := h.spendStall() // after OnWrite, which may have changed them
-	if refuse == "" && c.Key[0] != "nccl" {
+	if refuse == "" && c.Key[0] == "link" {
 		refuse = f.RejectMTU
 	}
 	if f.Stall {
@@ -178,38 +303,63 @@ func (h *Host) write(what string, gone <-chan struct{}, c change, do func(change
 }
 
 func (h *Host) commitMTU(c change) error {
-	if c.Key[0] != "link" || c.Key[2] != "mtu" || c.After == nil {
-		return errors.New("operation not supported")
+	if c.Key[2] != "mtu" || c.After == nil {
+		return errSupported
 	}
 	mtu, err := strconv.Atoi(*c.After)
 	if err != nil {
-		return errors.New("numerical result out of range")
+		return errRange
 	}
 	return h.SetMTU(c.Key[1], mtu)
 }
 
-func (h *Host) commitVariable(c change) error {
-	if c.Key[1] != "/etc/nccl.conf" {
-		return errors.New("permission denied")
+// limitPath is the file that lets every login lock memory, which verbs need.
+const limitPath = "/etc/security/limits.d/90-fabricctl.conf"
+
+var limitKey = [3]string{"limit", limitPath, "memlock"}
+
+func (h *Host) commitLimit(c change) error {
+	switch {
+	case c.Key != limitKey:
+		return errSupported
+	case c.After == nil:
+		return h.fs.Remove(rel(limitPath))
+	case *c.After != "unlimited":
+		return errInvalid
 	}
+	return h.fs.WriteFile(rel(limitPath), []byte("* soft memlock unlimited\n* hard memlock unlimited\n"), 0o644)
+}
+
+func (h *Host) commitVariable(c change) error {
 	text, _ := h.NCCL()
 	return h.SetNCCL(setVariable(text, c.Key[2], c.After))
 }
 
 // value is what is there now, nil = nothing.
 func (h *Host) value(key [3]string, text string) *string {
-	if key[0] == "nccl" {
+	switch key[0] {
+	case "nccl":
 		for _, v := range variables(text) {
 			if v[0] == key[2] {
 				return &v[1]
 			}
 		}
 		return nil
-	}
-	for _, l := range h.Links() {
-		if key == [3]string{"link", l.Name, "mtu"} {
-			return new(strconv.Itoa(l.MTU))
+	case "limit":
+		if _, err := h.fs.Stat(rel(limitPath)); err == nil && key == limitKey {
+			return new("unlimited")
 		}
+		return nil
+	case "link":
+		for _, l := range h.Links() {
+			if key == [3]string{"link", l.Name, "mtu"} {
+				return new(strconv.Itoa(l.MTU))
+			}
+		}
+		return nil
+	}
+	if v, ok := h.Knobs(key[1])[key[0]+" "+key[2]]; ok {
+		return &v
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package host emulates a Linux host as far as fabricctl looks at one: an SSH server on a loopback port with a file
-// tree of its own (sftp), the few stock tools that a look needs, links with an MTU, /etc/nccl.conf, and the messages
-// of fabricctl-host. It speaks those messages with its own structs and edits nccl.conf with its own code: it shares
+// tree of its own (sftp), the few stock tools that a look needs, links with an MTU, NICs with the knobs that their
+// drivers have, /etc/nccl.conf, and the messages of fabricctl-host. It speaks those messages with its own structs and edits nccl.conf with its own code: it shares
 // nothing with packages render, hostwire and netlink, so that each is a witness for the other.
 //
 // What it prints follows iproute2 6.1, coreutils 9.1 and dash, which were at hand to compare with.
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -41,10 +42,13 @@ type Options struct {
 
 // Link is one network interface.
 type Link struct {
-	Name     string
-	MTU      int    // bytes
-	Min, Max int    // limits of the MTU; Max 0 = the driver states none
-	PCI      string // address, "" = no PCI device
+	Name      string
+	MTU       int      // bytes
+	Min, Max  int      // limits of the MTU; Max 0 = the driver states none
+	PCI       string   // address, "" = no PCI device
+	NIC       string   // what is below it, as in the catalog of NICs or "virtio"; "" = nothing that has more knobs than an MTU
+	Master    string   // the bond that it is a slave of, "" = none
+	Addresses []string // IP prefixes on it
 }
 
 // Counters say what was done to a host. They only grow.
@@ -53,7 +57,9 @@ type Counters struct {
 	Passwords   int // password attempts
 	Refused     int // of these, refused
 	MTUSets     int // requests to set an MTU, refused ones too
-	FileWrites  int // rewrites of nccl.conf by the agent
+	KnobSets    int // requests to set another knob of a NIC, or one entry of its app table, refused ones too
+	Downs       int // how often a link went down because of what was set
+	FileWrites  int // rewrites of nccl.conf and of the memlock limit by the agent
 	Uploads     int // files opened for writing over sftp
 	Commands    int // programs started
 }
@@ -76,6 +82,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	links    []Link
+	nics     map[string]*nic // by link; a nic is replaced and never changed
 	counters Counters
 	faults   Faults
 	listener net.Listener
@@ -106,7 +113,15 @@ func New(o Options) (_ *Host, err error) {
 			return nil, fmt.Errorf("host key: %w", err)
 		}
 	}
-	h := &Host{opt: o, links: slices.Clone(o.Links), conns: map[net.Conn]bool{}}
+	h := &Host{opt: o, links: slices.Clone(o.Links), nics: map[string]*nic{}, conns: map[net.Conn]bool{}}
+	devices := map[string]int{}
+	for _, l := range o.Links {
+		if l.NIC != "" {
+			family := kindOf(l.NIC).rdma
+			h.nics[l.Name] = newNIC(l.NIC, devices[family])
+			devices[family]++
+		}
+	}
 	if h.dir, err = os.MkdirTemp("", "fabricctl-host-*"); err != nil {
 		return nil, err
 	}
@@ -118,7 +133,7 @@ func New(o Options) (_ *Host, err error) {
 	if h.fs, err = os.OpenRoot(h.dir); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(h.fs.Mkdir("etc", 0o755), h.fs.MkdirAll(rel(h.home()), 0o755)); err != nil {
+	if err := errors.Join(h.fs.MkdirAll("etc/security/limits.d", 0o755), h.fs.MkdirAll(rel(h.home()), 0o755)); err != nil {
 		return nil, err
 	}
 	if o.NCCL != "" {
@@ -190,9 +205,67 @@ func (h *Host) SetMTU(link string, mtu int) error {
 			return errors.New("mtu greater than device maximum (invalid argument)")
 		}
 		l.MTU = mtu
+		for j := range h.links { // a bond hands its MTU down
+			if h.links[j].Master == link {
+				h.links[j].MTU = mtu
+			}
+		}
 		return nil
 	}
 	return errNoLink
+}
+
+// Set changes a knob of a link's NIC, such as "pfc priorities" or "app dscp 26", as somebody on the host could; "" takes
+// an entry of the app table away.
+func (h *Host) Set(link, knob, value string) error {
+	scope, field, _ := strings.Cut(knob, " ")
+	v := &value
+	if value == "" {
+		v = nil
+	}
+	return h.put(link, scope, map[string]*string{field: v})
+}
+
+func (h *Host) put(link, scope string, fields map[string]*string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.nics[link]
+	if n == nil {
+		if slices.ContainsFunc(h.links, func(l Link) bool { return l.Name == link }) {
+			return errSupported
+		}
+		return errNoLink
+	}
+	now, err := n.put(scope, fields)
+	if err != nil {
+		return err
+	}
+	h.nics[link] = now
+	if slices.Contains(n.kind.settles, scope) && !maps.Equal(n.settings(), now.settings()) {
+		h.counters.Downs++
+	}
+	return nil
+}
+
+// Knobs are the settings of a link's NIC, "pfc priorities" to "3"; none for a link that has no NIC below it.
+func (h *Host) Knobs(link string) map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := h.nics[link]; n != nil {
+		return n.settings()
+	}
+	return nil
+}
+
+// SetJobs says how many queue pairs running programs have on a link.
+func (h *Host) SetJobs(link string, queuePairs int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := h.nics[link]; n != nil {
+		n = n.clone()
+		n.jobs = queuePairs
+		h.nics[link] = n
+	}
 }
 
 var errNoLink = errors.New("no such device")
@@ -208,17 +281,24 @@ func (h *Host) SetNCCL(text string) error {
 	return h.fs.WriteFile("etc/nccl.conf", []byte(text), 0o644)
 }
 
-// Writes is how often something was written: MTUs and files.
+// Writes is how often something was written: MTUs, other knobs and files.
 func (h *Host) Writes() int {
 	c := h.Counters()
-	return c.MTUSets + c.FileWrites
+	return c.MTUSets + c.KnobSets + c.FileWrites
 }
 
-// Held is the state as text: equal when and only when links and nccl.conf are equal.
+// Held is the state as text: equal when and only when links, NICs and the two files are equal.
 func (h *Host) Held() string {
 	var b strings.Builder
 	for _, l := range h.Links() {
 		fmt.Fprintf(&b, "link %s mtu %d\n", l.Name, l.MTU)
+		knobs := h.Knobs(l.Name)
+		for _, k := range slices.Sorted(maps.Keys(knobs)) {
+			fmt.Fprintf(&b, "%s %s: %s\n", l.Name, k, knobs[k])
+		}
+	}
+	if text, err := h.fs.ReadFile(rel(limitPath)); err == nil {
+		fmt.Fprintf(&b, "%s:\n%s", limitPath, text)
 	}
 	if text, ok := h.NCCL(); ok {
 		fmt.Fprintf(&b, "/etc/nccl.conf:\n%s", text)
