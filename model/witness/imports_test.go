@@ -52,6 +52,7 @@ var table = []row{
 	{"drivers/hostwire", "drivers render model/observe model/diag"},
 	{"drivers/gnmi drivers/sshcli", "drivers render model/observe model/journal model/units model/diag drivers/ssh drivers/secret"},
 	{"drivers/netlink/dcb", ""},
+	{"drivers/netlink/dcb/dcbfake", "drivers/netlink/dcb"},
 	{"drivers/netlink", "drivers render model/observe model/journal model/units model/diag profiles drivers/netlink/dcb"},
 	{"drivers/hostssh", "drivers render model/observe model/journal model/units model/diag profiles drivers/ssh drivers/secret drivers/hostwire"},
 	{"drivers/rollout", "drivers render model/intent model/lint model/journal model/observe model model/diag"},
@@ -98,6 +99,10 @@ var bans = []ban{
 		from: "cmd/fabricctl-host",
 		to:   "google.golang.org/grpc/... github.com/scrapli/scrapligo/... modernc.org/sqlite/... gonum.org/... github.com/prometheus/...",
 		why:  "the binary for hosts is pushed over SSH and has to stay small",
+	},
+	{
+		from: everything, unless: "drivers/lab/... cmd/fabricctl drivers/netlink/dcb/dcbfake", to: "drivers/netlink/dcb/dcbfake",
+		why: "a kernel that is made up is for the lab and for tests",
 	},
 	{from: everything, unless: testsOnly, to: testsOnly, why: "only tests import it"},
 	{
