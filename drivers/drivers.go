@@ -34,6 +34,13 @@ var ErrReadOnly = errors.New("read-only: no write is possible")
 // before stands, as after any error.
 var ErrJobs = errors.New("live queue pairs would be killed")
 
+// ErrHeld is returned by Commit, before anything is written, when somebody holds the device, or a port of it that would
+// change.
+var ErrHeld = errors.New("it is held")
+
+// ErrBusy is returned by what writes, before anything is written, when another program of ours writes to the device.
+var ErrBusy = errors.New("another writer is at work")
+
 // RejectedError is a line or path that the device refused, with the device's own sentence.
 type RejectedError struct {
 	Device   string // inventory name
@@ -104,6 +111,13 @@ type Guarded interface {
 	CommitIf(ctx context.Context, tx TxID, cs []render.Change, within time.Duration, ok func(render.Facts, render.Config) error) error
 	// Rest drops what is remembered of the device: it may be long, and of many devices, until the next call.
 	Rest()
+}
+
+// JobKeeper is a device that counts live queue pairs right before each write that takes their link down, and refuses it
+// with ErrJobs.
+type JobKeeper interface {
+	// AllowJobs gives leave to kill them, or takes it away, for the commits that follow. At first there is none.
+	AllowJobs(yes bool)
 }
 
 // TxID identifies a transaction: letters, digits and "-", at most 40 of them.

@@ -99,7 +99,7 @@ func TestConform(t *testing.T) {
 			Open: func(ctx context.Context) (drivers.Device, error) {
 				near, far := net.Pipe()
 				go func() {
-					_ = hostwire.Serve(context.Background(), far, far, netlink.New(netlink.Config{Root: root, Links: k}), hostwire.Hello{})
+					_ = hostwire.Serve(context.Background(), far, far, hostwire.Host{Device: netlink.New(netlink.Config{Root: root, Links: k})}, hostwire.Hello{})
 					_ = far.Close()
 				}()
 				return hostwire.NewClient(ctx, "host1", near)

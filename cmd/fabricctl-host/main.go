@@ -16,12 +16,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
 	"github.com/fabricctl/fabricctl/drivers/netlink"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -68,9 +71,37 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
-	return hostwire.Serve(ctx, stdin, stdout, dev, hostwire.Hello{
+	dir := stateDir()
+	h := hostwire.Host{
+		Device: dev, Holds: hostwire.HoldDir{Path: filepath.Join(dir, "holds"), Now: time.Now},
+		Lock: func(ctx context.Context) (func(), error) { return lock(ctx, dir, "fabricctl-host serve") },
+	}
+	return hostwire.Serve(ctx, stdin, stdout, h, hostwire.Hello{
 		Version: version(), Host: name, OS: runtime.GOOS, Arch: runtime.GOARCH, UID: os.Geteuid(),
 	})
+}
+
+// stateDir is what this machine remembers: the lock of its writers, holds. Who is not root cannot write there, nor set
+// much, and has a place of its own.
+func stateDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/fabricctl"
+	}
+	if d := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "fabricctl")
+	}
+	return filepath.Join(os.Getenv("HOME"), ".local", "state", "fabricctl")
+}
+
+// patience is how long a writer waits for another one: those before it are done with a commit in less.
+const patience = 10 * time.Second
+
+// lock keeps other writers of this machine out: another serve, the agent, an apply.
+func lock(ctx context.Context, dir, by string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return journal.Lock(ctx, filepath.Join(dir, "lock"), by, patience)
 }
 
 // read prints the settings in the host form of the linux dialect, after the facts as comments.

@@ -170,7 +170,7 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	case e.Lab.V:
 		binary = labBinary
 	}
-	return hostssh.Dial(ctx, hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V})
+	return hostssh.Dial(ctx, hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs})
 }
 
 // hostBinary finds fabricctl-host beside this program: fabricctl-host for this machine's own kind,

@@ -7,6 +7,7 @@ package hostssh
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,12 @@ type Config struct {
 	Binary func(goos, goarch string) ([]byte, error)
 	Sudo   bool   // start fabricctl-host with sudo -n: the user needs it without a password
 	Dir    string // for the binary on the host, relative to the home directory or absolute; "" = DefaultDir
+
+	// AllowJobs is leave for writes that kill live queue pairs of user processes; without it the host refuses them with
+	// drivers.ErrJobs.
+	AllowJobs bool
+	// Know is what the host is told of NICs that its own catalog may lack, each a personality.
+	Know []json.RawMessage
 }
 
 // Dial connects to a host. The result is a full Device where fabricctl-host runs, else one whose Commit is
@@ -67,7 +74,7 @@ func (h *conn) open(ctx context.Context, cfg Config) (drivers.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.start(ctx, path, cfg.Sudo)
+	return h.start(ctx, path, cfg)
 }
 
 func binary(cfg Config, goos, goarch string) ([]byte, error) {
@@ -104,9 +111,9 @@ func (a agent) Close() error {
 }
 
 // start runs the binary and waits for its hello.
-func (h *conn) start(ctx context.Context, path string, sudo bool) (drivers.Device, error) {
+func (h *conn) start(ctx context.Context, path string, cfg Config) (drivers.Device, error) {
 	command := "exec " + quote(path) + " serve"
-	if sudo {
+	if cfg.Sudo {
 		command = "exec sudo -n " + quote(path) + " serve"
 	}
 	var stderr tail
@@ -122,7 +129,20 @@ func (h *conn) start(ctx context.Context, path string, sudo bool) (drivers.Devic
 		}
 		return nil, err
 	}
-	return agent{wire, h.client}, nil
+	wire.AllowJobs = cfg.AllowJobs
+	if len(cfg.Know) > 0 {
+		if err := wire.Know(ctx, cfg.Know); err != nil {
+			return nil, err
+		}
+	}
+	a := agent{wire, h.client}
+	if t, ok := wire.Timer(); ok {
+		return struct {
+			agent
+			drivers.Confirmer
+		}{a, t}, nil
+	}
+	return a, nil
 }
 
 // stream is a running program's input and output. Closing it closes the connection, which alone surely ends a Read

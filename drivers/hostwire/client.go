@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -18,8 +19,13 @@ import (
 // usable. After it the connection is closed.
 const grace = 500 * time.Millisecond
 
+// beat is how often a host that writes is told that somebody waits for it: several times within Silence.
+const beat = 5 * time.Second
+
 // Client is a host at the other end of a stream.
 type Client struct {
+	AllowJobs bool // commits may kill live queue pairs; set before the first one
+
 	name  string
 	hello Hello
 	rw    io.ReadWriteCloser
@@ -33,6 +39,11 @@ type Client struct {
 }
 
 var _ drivers.Device = (*Client)(nil)
+
+// Timer is the host's transactions: timed, found again, taken back.
+type Timer struct{ c *Client }
+
+var _ drivers.Confirmer = Timer{}
 
 // NewClient waits for the hello on rw, skipping a banner, and refuses another protocol. name is the host's name in
 // the inventory and stands before every error. On an error rw is closed.
@@ -118,7 +129,66 @@ func (c *Client) Read(ctx context.Context) (render.Config, error) {
 // Commit asks for the changes. When ctx ends the host is told to stop, and stops between two writes.
 func (c *Client) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change, within time.Duration) error {
 	ms := (within + time.Millisecond - 1).Milliseconds() // up: a window must not become none
-	_, err := c.call(ctx, request{Op: "commit", Tx: tx, Changes: cs, Within: ms})
+	_, err := c.call(ctx, request{Op: "commit", Tx: tx, Changes: cs, Within: ms, AllowJobs: c.AllowJobs})
+	return err
+}
+
+// Know tells the host of NICs that its catalog may lack, each a personality. It comes before Facts and Read.
+func (c *Client) Know(ctx context.Context, personalities []json.RawMessage) error {
+	_, err := c.call(ctx, request{Op: "know", Know: personalities})
+	return err
+}
+
+// Hold asks the host to leave itself, or a port, alone, whoever asks it to change something there; its agent too. The hold
+// that was there by that name is returned.
+func (c *Client) Hold(ctx context.Context, h journal.Hold) (was *journal.Hold, err error) {
+	return c.held(ctx, request{Op: "hold", Hold: &h})
+}
+
+// Release ends a hold and returns it; nil when there is none on the host.
+func (c *Client) Release(ctx context.Context, fabric, device, port string) (was *journal.Hold, err error) {
+	return c.held(ctx, request{Op: "release", Hold: &journal.Hold{Fabric: fabric, Device: device, Port: port}})
+}
+
+func (c *Client) held(ctx context.Context, q request) (*journal.Hold, error) {
+	r, err := c.call(ctx, q)
+	if err != nil || len(r.Holds) == 0 {
+		return nil, err
+	}
+	return &r.Holds[0], nil
+}
+
+// Holds are those in force on the host, each with its fabric.
+func (c *Client) Holds(ctx context.Context) ([]journal.Hold, error) {
+	r, err := c.call(ctx, request{Op: "holds"})
+	return r.Holds, err
+}
+
+// Timer is the host's timed transactions; ok is false when it has none.
+func (c *Client) Timer() (_ Timer, ok bool) { return Timer{c}, c.hello.Confirm }
+
+// Pending lists the transactions that the host still knows.
+func (t Timer) Pending(ctx context.Context) ([]drivers.Tx, error) {
+	r, err := t.c.call(ctx, request{Op: "pending"})
+	if err != nil {
+		return nil, err
+	}
+	txs := make([]drivers.Tx, 0, len(r.Txs))
+	for _, x := range r.Txs {
+		txs = append(txs, drivers.Tx(x))
+	}
+	return txs, nil
+}
+
+// Confirm makes a timed transaction permanent.
+func (t Timer) Confirm(ctx context.Context, tx drivers.TxID) error {
+	_, err := t.c.call(ctx, request{Op: "confirm", Tx: tx})
+	return err
+}
+
+// Abort takes a transaction back.
+func (t Timer) Abort(ctx context.Context, tx drivers.TxID) error {
+	_, err := t.c.call(ctx, request{Op: "abort", Tx: tx})
 	return err
 }
 
@@ -145,6 +215,9 @@ func (c *Client) giveUp(why error) bool {
 func (c *Client) call(ctx context.Context, q request) (reply, error) {
 	c.id++
 	q.ID = c.id
+	if writes(q.Op) {
+		defer c.beat()()
+	}
 	var r reply
 	err := c.during(ctx, q.Op, func() (err error) {
 		r, err = c.exchange(q)
@@ -159,6 +232,26 @@ func (c *Client) call(ctx context.Context, q request) (reply, error) {
 		return reply{}, fmt.Errorf("%s: %s: %w", c.name, q.Op, ctx.Err())
 	}
 	return reply{}, r.Error.unpack(c.name)
+}
+
+// beat tells the host again and again that somebody waits, until stop is called.
+func (c *Client) beat() (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		t := time.NewTicker(beat)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+			case <-over:
+				return
+			}
+			if c.send(request{Op: "ping"}) != nil { // the call finds out why
+				return
+			}
+		}
+	}()
+	return func() { close(over) }
 }
 
 // during runs f and waits for it. When ctx ends first, it calls cancel, gives f the grace, and then closes the

@@ -1,7 +1,9 @@
 package hostwire
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,19 +11,35 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
 )
 
-// Serve greets with hello and answers requests for dev until r ends, which is how the laptop says that it is gone and
+// Silence is how long a host that writes goes on without a word from the laptop.
+const Silence = 30 * time.Second
+
+// Host is the host's side of a conversation.
+type Host struct {
+	Device drivers.Device // with drivers.Confirmer and drivers.JobKeeper, where it has them
+	// Know takes over the laptop's knowledge of NICs, each a personality; nil has no use for it.
+	Know func(context.Context, []json.RawMessage) error
+	// Lock keeps other writers out until unlock is called: it is held while one request writes. Its error says who has
+	// it, and is a *journal.BusyError then. Nil locks nothing.
+	Lock  func(context.Context) (unlock func(), err error)
+	Holds Holds // nil has none
+}
+
+// Serve greets with hello and answers requests until r ends, which is how the laptop says that it is gone and
 // no error, or until ctx does. Either stops a commit between two writes. It reads ahead, so a Read of r may still be
 // waiting when Serve returns: end it by closing r.
-func Serve(ctx context.Context, r io.Reader, w io.Writer, dev drivers.Device, hello Hello) error {
-	hello.Hello, hello.Protocol = helloWord, Protocol
+func Serve(ctx context.Context, r io.Reader, w io.Writer, h Host, hello Hello) error {
+	_, timed := h.Device.(drivers.Confirmer)
+	hello.Hello, hello.Protocol, hello.Confirm = helloWord, Protocol, timed
 	if err := write(w, hello); err != nil {
 		return fmt.Errorf("greet: %w", err)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	s := &server{dev: dev, reqs: make(chan request)}
+	s := &server{host: h, reqs: make(chan request)}
 	go func() { stop(s.receive(ctx, newLines(r))) }()
 	for {
 		select {
@@ -44,28 +62,33 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, dev drivers.Device, he
 
 // server is one conversation.
 type server struct {
-	dev  drivers.Device
+	host Host
 	reqs chan request
 
 	mu      sync.Mutex
-	working uint64             // id of the request that is being answered
-	cancel  context.CancelFunc // ends its work; nil when there is none
-	early   uint64             // id of a cancel that came before its request was begun
+	working uint64                  // id of the request that is being answered
+	cancel  context.CancelCauseFunc // ends its work; nil when there is none
+	silence *time.Timer             // ends it when nothing is heard; nil when it does not write
+	early   uint64                  // id of a cancel that came before its request was begun
 }
 
-// receive hands requests on and acts on cancels at once. It returns why there are no more.
+// receive hands requests on and acts at once on what has no answer. It returns why there are no more.
 func (s *server) receive(ctx context.Context, in lines) error {
 	for {
 		line, err := in.next(MaxLine)
 		if err != nil {
 			return err
 		}
+		s.heard()
 		var q request
 		if err := decode(line, &q); err != nil {
 			return err
 		}
-		if q.Op == "cancel" {
+		switch {
+		case q.Op == "cancel":
 			s.stop(q.ID)
+			continue
+		case q.Op == "ping" && q.ID == 0:
 			continue
 		}
 		select {
@@ -76,38 +99,59 @@ func (s *server) receive(ctx context.Context, in lines) error {
 	}
 }
 
+// heard notes that the laptop is there.
+func (s *server) heard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.silence != nil {
+		s.silence.Reset(Silence)
+	}
+}
+
 // stop ends the work on request id, or keeps it from beginning.
 func (s *server) stop(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.working == id && s.cancel != nil {
-		s.cancel()
+		s.cancel(nil)
 	}
 	s.early = id
 }
 
 // begin notes what is being worked on. done ends it.
-func (s *server) begin(ctx context.Context, id uint64) (_ context.Context, done func()) {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *server) begin(ctx context.Context, q request) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.working, s.cancel = id, cancel
-	if s.early == id {
-		cancel()
+	s.working, s.cancel = q.ID, cancel
+	if writes(q.Op) {
+		s.silence = time.AfterFunc(Silence, func() { cancel(ErrSilent) })
+	}
+	if s.early == q.ID {
+		cancel(nil)
 	}
 	return ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.cancel = nil
-		cancel()
+		if s.silence != nil {
+			s.silence.Stop()
+		}
+		s.cancel, s.silence = nil, nil
+		cancel(nil)
 	}
 }
 
+// writes reports whether an operation changes the device.
+func writes(op string) bool { return op == "commit" || op == "confirm" || op == "abort" }
+
 func (s *server) answer(ctx context.Context, q request) reply {
-	ctx, done := s.begin(ctx, q.ID)
+	ctx, done := s.begin(ctx, q)
 	defer done()
 	r, err := s.do(ctx, q)
 	if err != nil {
+		if context.Cause(ctx) == ErrSilent {
+			err = fmt.Errorf("%w, and the work was stopped: %w", ErrSilent, err)
+		}
 		r = reply{Error: pack(err)}
 	}
 	r.ID = q.ID
@@ -118,21 +162,96 @@ func (s *server) do(ctx context.Context, q request) (r reply, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, fmt.Errorf("%s: %w", q.Op, err)
 	}
+	switch {
+	case writes(q.Op):
+		return r, s.write(ctx, q)
+	case s.host.Holds != nil && (q.Op == "hold" || q.Op == "release" || q.Op == "holds"):
+		r.Holds, err = s.holds(ctx, q)
+		return r, err
+	}
 	switch q.Op {
 	case "ping":
 		return r, nil
+	case "know":
+		if s.host.Know == nil {
+			return r, nil
+		}
+		return r, s.host.Know(ctx, q.Know)
 	case "facts":
-		f, caps, err := s.dev.Facts(ctx)
+		f, caps, err := s.host.Device.Facts(ctx)
 		r.Facts, r.Caps = &f, &caps
 		return r, err
 	case "read":
-		c, err := s.dev.Read(ctx)
+		c, err := s.host.Device.Read(ctx)
 		for _, x := range c {
 			r.Config = append(r.Config, setting{x.Key, x.Value})
 		}
 		return r, err
-	case "commit":
-		return r, s.dev.Commit(ctx, q.Tx, q.Changes, time.Duration(q.Within)*time.Millisecond)
+	case "pending":
+		if d, ok := s.host.Device.(drivers.Confirmer); ok {
+			txs, err := d.Pending(ctx)
+			for _, x := range txs {
+				r.Txs = append(r.Txs, tx(x))
+			}
+			return r, err
+		}
 	}
 	return r, fmt.Errorf("%w: operation %q", ErrProtocol, q.Op)
+}
+
+// write carries out a request that changes the device, with everybody else locked out. A hold is in the way of a commit
+// alone: what has begun is brought to its end.
+func (s *server) write(ctx context.Context, q request) error {
+	if s.host.Lock != nil {
+		unlock, err := s.host.Lock(ctx)
+		if busy := (*journal.BusyError)(nil); errors.As(err, &busy) {
+			return fmt.Errorf("%s: %w: %w", q.Op, drivers.ErrBusy, err)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.Op, err)
+		}
+		defer unlock()
+	}
+	d := s.host.Device
+	if q.Op == "commit" {
+		if s.host.Holds != nil {
+			hs, err := s.host.Holds.List(ctx)
+			if err = cmp.Or(err, heldBy(hs, q.Changes)); err != nil {
+				return fmt.Errorf("commit: %w", err)
+			}
+		}
+		if k, ok := d.(drivers.JobKeeper); ok {
+			k.AllowJobs(q.AllowJobs)
+		}
+		return d.Commit(ctx, q.Tx, q.Changes, time.Duration(q.Within)*time.Millisecond)
+	}
+	c, ok := d.(drivers.Confirmer)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: %w", q.Op, drivers.ErrNoConfirm)
+	case q.Op == "confirm":
+		return c.Confirm(ctx, q.Tx)
+	}
+	return c.Abort(ctx, q.Tx)
+}
+
+// holds changes or lists what the host leaves alone.
+func (s *server) holds(ctx context.Context, q request) ([]journal.Hold, error) {
+	if q.Op == "holds" {
+		return s.host.Holds.List(ctx)
+	}
+	if q.Hold == nil {
+		return nil, fmt.Errorf("%w: %s of nothing", ErrProtocol, q.Op)
+	}
+	var was *journal.Hold
+	var err error
+	if q.Op == "hold" {
+		was, err = s.host.Holds.Hold(ctx, *q.Hold)
+	} else {
+		was, err = s.host.Holds.Release(ctx, q.Hold.Fabric, q.Hold.Device, q.Hold.Port)
+	}
+	if was == nil {
+		return nil, err
+	}
+	return []journal.Hold{*was}, err
 }

@@ -1,15 +1,27 @@
 // Package hostwire is what a laptop and fabricctl-host say to each other: one JSON object a line, over any pair of
 // streams. Serve answers for a drivers.Device; Client is a drivers.Device that asks. There is no transport in here.
 //
-//	host    {"hello":"fabricctl-host","protocol":1,"version":"v0.3.0","host":"gpu-17","os":"linux","arch":"amd64","uid":0}
+//	host    {"hello":"fabricctl-host","protocol":2,"version":"v0.3.0","host":"gpu-17","os":"linux","arch":"amd64","uid":0,"confirm":true}
 //	laptop  {"id":1,"op":"read"}
 //	host    {"id":1,"config":[{"key":["link","eth0","mtu"],"value":"9000"}]}
 //	laptop  {"id":2,"op":"commit","tx":"run7-3","changes":[{"op":"set","key":["link","eth0","mtu"],"before":"9000","after":"4200"}]}
 //	host    {"id":2,"error":{"code":"rejected","message":"…","sent":"link|eth0|mtu 4200","sentence":"operation not permitted"}}
 //
-// Operations are ping, facts, read, commit and cancel. Requests are answered one at a time, in order; a cancel, which
-// has no answer of its own, and the end of the stream stop the one that is being worked on. What precedes the hello
-// is a login banner and is skipped. A change of any message is a new Protocol, and two protocols do not talk.
+// Operations are
+//
+//	ping, facts, read        look
+//	know                     takes over what the laptop knows of NICs that the host's catalog lacks; before facts
+//	commit, confirm, abort   write, or take back what was written
+//	pending                  lists transactions that wait to be confirmed; only where the hello says confirm
+//	hold, release, holds     what the host is to leave alone, whoever asks; the agent there reads it too
+//	cancel                   ends the work on a request
+//
+// Requests are answered one at a time, in order. A cancel and a ping without an id have no answer. A cancel and the end
+// of the stream stop the request that is being worked on, and so does silence while something is written: whoever waits
+// for that sends pings without an id meanwhile. A commit stops between two writes.
+//
+// What precedes the hello is a login banner and is skipped; without a hello nothing was changed. A change of any message
+// is a new Protocol, and two protocols do not talk.
 package hostwire
 
 import (
@@ -20,13 +32,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
 // Protocol is the version of the messages.
-const Protocol = 1
+const Protocol = 2
 
 // MaxLine is the longest message, in bytes. A host with a thousand links needs about 100 KB.
 const MaxLine = 8 << 20
@@ -40,11 +54,12 @@ const helloWord = "fabricctl-host"
 type Hello struct {
 	Hello    string `json:"hello"` // always "fabricctl-host"
 	Protocol int    `json:"protocol"`
-	Version  string `json:"version"` // of fabricctl-host
-	Host     string `json:"host"`    // hostname
-	OS       string `json:"os"`      // GOOS
-	Arch     string `json:"arch"`    // GOARCH
-	UID      int    `json:"uid"`     // effective; a commit usually needs 0
+	Version  string `json:"version"`           // of fabricctl-host
+	Host     string `json:"host"`              // hostname
+	OS       string `json:"os"`                // GOOS
+	Arch     string `json:"arch"`              // GOARCH
+	UID      int    `json:"uid"`               // effective; a commit usually needs 0
+	Confirm  bool   `json:"confirm,omitempty"` // transactions can be timed, found again and taken back
 }
 
 type request struct {
@@ -53,14 +68,27 @@ type request struct {
 	Tx      drivers.TxID    `json:"tx,omitempty"`
 	Changes []render.Change `json:"changes,omitempty"`
 	Within  int64           `json:"within_ms,omitempty"`
+
+	AllowJobs bool              `json:"allow_jobs,omitempty"` // of a commit: live queue pairs may be killed
+	Know      []json.RawMessage `json:"know,omitempty"`
+	Hold      *journal.Hold     `json:"hold,omitempty"` // of a release: Fabric, Device and Port of it
 }
 
 type reply struct {
-	ID     uint64        `json:"id"`
-	Error  *failure      `json:"error,omitempty"`
-	Facts  *render.Facts `json:"facts,omitempty"`
-	Caps   *drivers.Caps `json:"caps,omitempty"`
-	Config []setting     `json:"config,omitempty"`
+	ID     uint64         `json:"id"`
+	Error  *failure       `json:"error,omitempty"`
+	Facts  *render.Facts  `json:"facts,omitempty"`
+	Caps   *drivers.Caps  `json:"caps,omitempty"`
+	Config []setting      `json:"config,omitempty"`
+	Txs    []tx           `json:"txs,omitempty"`
+	Holds  []journal.Hold `json:"holds,omitempty"` // of hold and release: the one that was there
+}
+
+// tx is a drivers.Tx.
+type tx struct {
+	ID       drivers.TxID    `json:"id"`
+	State    drivers.TxState `json:"state"`
+	Deadline time.Time       `json:"deadline,omitzero"`
 }
 
 type setting struct {
@@ -72,12 +100,16 @@ type setting struct {
 type failure struct {
 	Code     string `json:"code"`
 	Message  string `json:"message"`
-	Sent     string `json:"sent,omitempty"`     // of a rejected one
+	Sent     string `json:"sent,omitempty"`     // of a rejected one, and of one that differs
 	Sentence string `json:"sentence,omitempty"` // of a rejected one
+	Reads    string `json:"reads,omitempty"`    // of one that differs
 }
 
 // ErrProtocol is returned when the other side says what it should not: another protocol, no JSON, too long a line.
 var ErrProtocol = errors.New("fabricctl-host is not understood")
+
+// ErrSilent is returned by what writes, when it was stopped because nothing was heard from the laptop any more.
+var ErrSilent = errors.New("nothing was heard from the laptop for too long")
 
 var codes = []struct {
 	code string
@@ -85,6 +117,10 @@ var codes = []struct {
 }{
 	{"moved", drivers.ErrMoved},
 	{"no-confirm", drivers.ErrNoConfirm},
+	{"jobs", drivers.ErrJobs},
+	{"held", drivers.ErrHeld},
+	{"busy", drivers.ErrBusy},
+	{"silent", ErrSilent},
 	{"read-only", drivers.ErrReadOnly},
 	{"identity", drivers.ErrIdentity},
 	{"protocol", ErrProtocol},
@@ -95,6 +131,10 @@ var codes = []struct {
 // pack makes an error ready to travel.
 func pack(err error) *failure {
 	f := &failure{Code: "failed", Message: err.Error()}
+	if d, ok := errors.AsType[*drivers.DiffersError](err); ok {
+		f.Code, f.Sent, f.Reads = "differs", d.Sent, d.Reads
+		return f
+	}
 	if rej, ok := errors.AsType[*drivers.RejectedError](err); ok {
 		f.Code, f.Sent, f.Sentence = "rejected", rej.Sent, rej.Sentence
 		return f
@@ -110,8 +150,11 @@ func pack(err error) *failure {
 
 // unpack is the error again, as seen from device.
 func (f *failure) unpack(device string) error {
-	if f.Code == "rejected" {
+	switch f.Code {
+	case "rejected":
 		return &drivers.RejectedError{Device: device, Sent: f.Sent, Sentence: f.Sentence}
+	case "differs":
+		return &drivers.DiffersError{Device: device, Sent: f.Sent, Reads: f.Reads}
 	}
 	e := farError{text: device + ": " + f.Message}
 	for _, c := range codes {

@@ -46,7 +46,7 @@ func serve(t *testing.T, dev drivers.Device) (*Client, <-chan error) {
 	near, far := net.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(context.Background(), far, far, dev, Hello{Version: "v1", Host: "gpu-17", OS: "linux", Arch: "amd64"})
+		ended <- Serve(context.Background(), far, far, Host{Device: dev}, Hello{Version: "v1", Host: "gpu-17", OS: "linux", Arch: "amd64"})
 		far.Close()
 	}()
 	c, err := NewClient(t.Context(), "host1", near)
@@ -81,7 +81,7 @@ func (c *counted) Close() error {
 	return c.ReadWriteCloser.Close()
 }
 
-const hi = `{"hello":"fabricctl-host","protocol":1,"version":"v1","host":"gpu-17","os":"linux","arch":"amd64","uid":0}` + "\n"
+const hi = `{"hello":"fabricctl-host","protocol":2,"version":"v1","host":"gpu-17","os":"linux","arch":"amd64","uid":0}` + "\n"
 
 func TestRoundTrip(t *testing.T) {
 	dev := &box{
@@ -93,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	c, ended := serve(t, dev)
 	ctx := t.Context()
-	if want := (Hello{"fabricctl-host", Protocol, "v1", "gpu-17", "linux", "amd64", 0}); c.Hello() != want {
+	if want := (Hello{Hello: "fabricctl-host", Protocol: Protocol, Version: "v1", Host: "gpu-17", OS: "linux", Arch: "amd64"}); c.Hello() != want {
 		t.Errorf("hello %+v", c.Hello())
 	}
 	if err := c.Ping(ctx); err != nil {
@@ -139,7 +139,7 @@ func TestTranscript(t *testing.T) {
 		return &drivers.RejectedError{Sent: "link|eth0|mtu 1", Sentence: "invalid argument"}
 	}
 	near, far := net.Pipe()
-	go Serve(context.Background(), far, far, dev, Hello{Version: "v1", Host: "gpu-17", OS: "linux", Arch: "amd64"})
+	go Serve(context.Background(), far, far, Host{Device: dev}, Hello{Version: "v1", Host: "gpu-17", OS: "linux", Arch: "amd64"})
 	defer near.Close()
 	in := bufio.NewReader(near)
 	for _, step := range [][2]string{
@@ -152,6 +152,9 @@ func TestTranscript(t *testing.T) {
 			`{"id":4,"op":"commit","tx":"t-1","changes":[{"op":"set","key":["link","eth0","mtu"],"before":"9000","after":"1"}],"within_ms":5}`,
 			`{"id":4,"error":{"code":"rejected","message":": device refused \"link|eth0|mtu 1\": invalid argument","sent":"link|eth0|mtu 1","sentence":"invalid argument"}}` + "\n",
 		},
+		{`{"id":0,"op":"ping"}` + "\n" + `{"id":7,"op":"know","know":[{"name":"xsc"}]}`, `{"id":7}` + "\n"},
+		{`{"id":8,"op":"pending"}`, `{"id":8,"error":{"code":"protocol","message":"fabricctl-host is not understood: operation \"pending\""}}` + "\n"},
+		{`{"id":9,"op":"confirm","tx":"t-1"}`, `{"id":9,"error":{"code":"no-confirm","message":"confirm: the device has no confirm timer"}}` + "\n"},
 		{`{"id":5,"op":"reboot"}`, `{"id":5,"error":{"code":"protocol","message":"fabricctl-host is not understood: operation \"reboot\""}}` + "\n"},
 		{`{"id":6,"op":"ping","color":"red"}`, `{"id":0,"error":{"code":"protocol","message":"fabricctl-host is not understood: json: unknown field \"color\" in \"{\\\"id\\\":6,\\\"op\\\":\\\"ping\\\",\\\"color\\\":\\\"red\\\"}\""}}` + "\n"},
 	} {
@@ -166,7 +169,8 @@ func TestTranscript(t *testing.T) {
 
 func TestErrorsTravel(t *testing.T) {
 	for _, err := range []error{
-		drivers.ErrMoved, drivers.ErrNoConfirm, drivers.ErrReadOnly, drivers.ErrIdentity, context.Canceled, context.DeadlineExceeded,
+		drivers.ErrMoved, drivers.ErrNoConfirm, drivers.ErrReadOnly, drivers.ErrIdentity, drivers.ErrJobs, drivers.ErrHeld, drivers.ErrBusy,
+		context.Canceled, context.DeadlineExceeded,
 		errors.New("disk full"), &drivers.RejectedError{Sent: "link|eth0|mtu 9", Sentence: "operation not permitted"},
 	} {
 		dev := &box{err: fmt.Errorf("commit: %w: for a reason", err)}
@@ -204,10 +208,10 @@ func TestNoHello(t *testing.T) {
 	long := strings.Repeat("noise\n", 20000)
 	for _, tt := range []struct{ name, says, want string }{
 		{
-			"other protocol", strings.Replace(hi, `"protocol":1`, `"protocol":2,"colour":3`, 1),
-			"host1: hello: fabricctl-host is not understood: it is version v1 with protocol 2, this fabricctl speaks 1: use the two of one release",
+			"other protocol", strings.Replace(hi, `"protocol":2`, `"protocol":3,"colour":3`, 1),
+			"host1: hello: fabricctl-host is not understood: it is version v1 with protocol 3, this fabricctl speaks 2: use the two of one release",
 		},
-		{"no protocol", `{"hello":"fabricctl-host"}` + "\n", "protocol 0, this fabricctl speaks 1"},
+		{"no protocol", `{"hello":"fabricctl-host"}` + "\n", "protocol 0, this fabricctl speaks 2"},
 		{"bad hello", `{"hello":"fabricctl-host","protocol":"x"}` + "\n", "not understood"},
 		{"silent end", "", "host1: hello: it ended without a hello"},
 		{"shell error", "sh: not found\n", `host1: hello: it ended without a hello; it said "sh: not found"`},
@@ -310,7 +314,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	defer near.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, far, far, &box{}, Hello{}) }()
+	go func() { ended <- Serve(ctx, far, far, Host{Device: &box{}}, Hello{}) }()
 	if _, err := NewClient(t.Context(), "host1", near); err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +326,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 
 func TestCancelBeforeBegin(t *testing.T) {
 	dev := &box{}
-	s := &server{dev: dev}
+	s := &server{host: Host{Device: dev}}
 	s.stop(4)
 	if r := s.answer(t.Context(), request{ID: 4, Op: "commit"}); r.Error == nil || r.Error.Code != "cancelled" || dev.got != nil {
 		t.Errorf("%+v", r)
@@ -343,15 +347,17 @@ func TestTooLargeRequest(t *testing.T) {
 func FuzzServe(f *testing.F) {
 	f.Add(`{"id":1,"op":"ping"}` + "\n" + `{"id":2,"op":"commit","changes":[{"op":"set","key":["a","b","c"],"before":"1"}]}` + "\n")
 	f.Add(`{"id":1,"op":"cancel"}` + "\n" + `{"id":1,"op":"read"}` + "\n{")
+	f.Add(`{"id":1,"op":"know","know":[{}]}` + "\n" + `{"id":2,"op":"hold","hold":{"fabric":"a","device":"b"}}` + "\n" + `{"id":3,"op":"release"}` + "\n" + `{"id":4,"op":"abort","tx":"t"}` + "\n")
 	f.Add("\x00\xff\n[]\nnull\n")
 	f.Fuzz(func(t *testing.T, in string) {
-		Serve(context.Background(), strings.NewReader(in), io.Discard, &box{config: render.Config{{}}}, Hello{})
+		Serve(context.Background(), strings.NewReader(in), io.Discard, Host{Device: &timedBox{box: box{config: render.Config{{}}}}, Holds: &held{}}, Hello{})
 	})
 }
 
 func FuzzClient(f *testing.F) {
 	f.Add(hi + `{"id":1,"facts":{},"caps":{}}` + "\n" + `{"id":2,"config":[{"key":["a","b","c"],"value":"v"}]}` + "\n")
 	f.Add(hi + `{"id":1,"error":{"code":"moved","message":"m"}}` + "\n" + `{"id":2,"error":{"code":"rejected"}}` + "\n")
+	f.Add(hi + `{"id":1}` + "\n" + `{"id":2,"holds":[{"device":"h1"}]}` + "\n" + `{"id":3,"txs":[{"id":"t","state":"timed","deadline":"2026-01-01T00:00:00Z"}]}` + "\n")
 	f.Add("banner\n" + hi + "null\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		c, err := NewClient(context.Background(), "host1", half{strings.NewReader(in), io.Discard})
@@ -359,6 +365,8 @@ func FuzzClient(f *testing.F) {
 			return
 		}
 		c.Facts(context.Background())
+		c.Holds(context.Background())
+		Timer{c}.Pending(context.Background())
 		cfg, err := c.Read(context.Background())
 		if err == nil && !slices.IsSortedFunc(cfg, func(a, b render.Setting) int { return a.Key.Compare(b.Key) }) {
 			t.Error("not sorted")

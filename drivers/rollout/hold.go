@@ -2,21 +2,22 @@ package rollout
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// ErrHeld is the cause of a refusal to write to a device or port that somebody holds.
-var ErrHeld = errors.New("it is held")
+// ErrHeld is the cause of a refusal to write to a device or port that somebody holds: here, or, as a host itself
+// says, there.
+var ErrHeld = drivers.ErrHeld
 
 // HoldsDir is where the holds of a state directory are, for journal.SetHold and its companions.
 func HoldsDir(stateDir string) string { return filepath.Join(stateDir, "holds") }

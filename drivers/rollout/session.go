@@ -296,7 +296,8 @@ func cause(ctx context.Context, err error) Cause {
 	switch {
 	case err == nil:
 		return None
-	case errors.As(err, &refused), errors.Is(err, drivers.ErrMoved), errors.Is(err, drivers.ErrJobs), errors.Is(err, drivers.ErrReadOnly), errors.Is(err, drivers.ErrIdentity):
+	case errors.As(err, &refused), errors.Is(err, drivers.ErrMoved), errors.Is(err, drivers.ErrJobs),
+		errors.Is(err, ErrHeld), errors.Is(err, drivers.ErrBusy), errors.Is(err, drivers.ErrReadOnly), errors.Is(err, drivers.ErrIdentity):
 		return Refused
 	case ctx.Err() != nil:
 		return Interrupted

@@ -49,7 +49,7 @@ var table = []row{
 	{"drivers/secret", ""},
 	{"drivers/ssh", "drivers/secret"},
 	{"drivers/ssh/sshtest", ""},
-	{"drivers/hostwire", "drivers render model/observe model/diag"},
+	{"drivers/hostwire", "drivers render model/observe model/journal model/diag"},
 	{"drivers/gnmi drivers/sshcli", "drivers render model/observe model/journal model/units model/diag drivers/ssh drivers/secret"},
 	{"drivers/netlink/dcb", ""},
 	{"drivers/netlink/dcb/dcbfake", "drivers/netlink/dcb"},

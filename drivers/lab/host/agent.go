@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The messages of fabricctl-host, protocol 1, written down here a second time on purpose.
+// The messages of fabricctl-host, protocol 2, written down here a second time on purpose.
 type (
 	message struct {
 		ID        int      `json:"id"`
@@ -22,6 +22,7 @@ type (
 		Changes   []change `json:"changes"`
 		WithinMS  int      `json:"within_ms"`
 		AllowJobs bool     `json:"allow_jobs"`
+		Hold      hold     `json:"hold"`
 	}
 	change struct {
 		Key    [3]string `json:"key"`
@@ -44,7 +45,7 @@ type (
 func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 	out := json.NewEncoder(ch)
 	uid := os.Geteuid()
-	_, _ = fmt.Fprintf(ch, `{"hello":"fabricctl-host","protocol":1,"version":"emulated","host":%q,"os":"linux","arch":"amd64","uid":%d}`+"\n", h.opt.Hostname, uid)
+	_, _ = fmt.Fprintf(ch, `{"hello":"fabricctl-host","protocol":2,"version":"emulated","host":%q,"os":"linux","arch":"amd64","uid":%d}`+"\n", h.opt.Hostname, uid)
 	in := bufio.NewScanner(ch)
 	in.Buffer(nil, 8<<20)
 	for in.Scan() {
@@ -53,8 +54,8 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 			_ = out.Encode(map[string]any{"id": 0, "error": wireError{Code: "protocol", Message: err.Error()}})
 			return
 		}
-		if m.Op == "cancel" {
-			continue // what it could stop is over by now
+		if m.Op == "cancel" || m.Op == "ping" && m.ID == 0 {
+			continue // what it could stop is over by now, and nobody is waited for
 		}
 		answer := h.answer(m, gone)
 		if answer == nil || !h.pause(gone) {
@@ -70,8 +71,10 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 // answer is the reply to one message, without its id; nil when the connection ended meanwhile.
 func (h *Host) answer(m message, gone <-chan struct{}) map[string]any {
 	switch m.Op {
-	case "ping":
+	case "ping", "know": // there is no NIC that it does not know
 		return map[string]any{}
+	case "hold", "release", "holds":
+		return map[string]any{"holds": h.holding(m.Op, m.Hold)}
 	case "facts":
 		return h.facts()
 	case "read":
@@ -185,6 +188,9 @@ func (h *Host) wireNICs() []wireNIC {
 func (h *Host) commit(m message, gone <-chan struct{}) (_ *wireError, ok bool) {
 	if m.WithinMS > 0 {
 		return &wireError{Code: "no-confirm", Message: "commit: no confirm timer"}, true
+	}
+	if why := h.heldBack(m.Changes); why != "" {
+		return &wireError{Code: "held", Message: "commit: it is held: on the host, " + why}, true
 	}
 	text, _ := h.NCCL()
 	todo := map[[2]string][]change{} // scope and object to changes

@@ -83,6 +83,7 @@ type Host struct {
 	mu       sync.Mutex
 	links    []Link
 	nics     map[string]*nic // by link; a nic is replaced and never changed
+	holds    []hold
 	counters Counters
 	faults   Faults
 	listener net.Listener

@@ -164,7 +164,7 @@ func talk(t *testing.T, h *Host, c *ssh.Client) func(string) string {
 		}
 		return strings.TrimSuffix(got, "\n")
 	}
-	if got := say(""); !strings.HasPrefix(got, `{"hello":"fabricctl-host","protocol":1,`) {
+	if got := say(""); !strings.HasPrefix(got, `{"hello":"fabricctl-host","protocol":2,`) {
 		t.Fatalf("hello: %s", got)
 	}
 	return say
@@ -185,6 +185,11 @@ func TestAgent(t *testing.T) {
 		{fmt.Sprintf(commit, 6, "9000"), `{"id":6}`},
 		{fmt.Sprintf(commit, 7, "4200"), `{"error":{"code":"moved","message":"commit: [link eth0 mtu] is 9000, expected 1500"},"id":7}`},
 		{`{"id":8,"op":"commit","within_ms":1}`, `{"error":{"code":"no-confirm","message":"commit: no confirm timer"},"id":8}`},
+		{`{"id":0,"op":"ping"}` + "\n" + `{"id":10,"op":"know","know":[{}]}`, `{"id":10}`},
+		{`{"id":11,"op":"hold","hold":{"fabric":"pod1","device":"h1","owner":"eve@noc","until":"2999-01-01T00:00:00Z","reason":"r"}}`, `{"holds":null,"id":11}`},
+		{fmt.Sprintf(commit, 12, "1500"), `{"error":{"code":"held","message":"commit: it is held: on the host, h1 of fabric pod1 is held until 2999-01-01T00:00:00Z by eve@noc: r"},"id":12}`},
+		{`{"id":13,"op":"release","hold":{"fabric":"pod1","device":"h1"}}`, `{"holds":[{"fabric":"pod1","device":"h1","owner":"eve@noc","until":"2999-01-01T00:00:00Z","reason":"r"}],"id":13}`},
+		{`{"id":14,"op":"holds"}`, `{"holds":null,"id":14}`},
 		{`{"id":9,"op":"reboot"}`, `{"error":{"code":"protocol","message":"operation reboot is not known"},"id":9}`},
 	} {
 		if got := say(step[0]); got != step[1] {
