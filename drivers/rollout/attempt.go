@@ -29,8 +29,10 @@ type attempt struct {
 	gone  error           // the journal vanished: nothing can be begun any more
 }
 
-func (a *attempt) append(kind string, data any) error {
-	err := a.log.Append(kind, data)
+func (a *attempt) append(kind string, data any) error { return a.seen(a.log.Append(kind, data)) }
+
+// seen is err, the answer of the journal, after a look at whether it vanished.
+func (a *attempt) seen(err error) error {
 	if errors.Is(err, journal.ErrGone) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -39,9 +41,20 @@ func (a *attempt) append(kind string, data any) error {
 	return err
 }
 
-// record is append where the work goes on without it. That the journal vanished is said once, at the end.
+// record is append where the work goes on without it.
 func (a *attempt) record(kind string, data any, note func(string)) {
-	if err := a.append(kind, data); err != nil && a.vanished() == nil {
+	a.without(a.append(kind, data), note)
+}
+
+// recordDone leaves it to the record that follows, of the next step, a save or the result, to bring this one to the disk:
+// until then the transaction counts as one whose outcome is unknown, and the device is asked.
+func (a *attempt) recordDone(rec stepRecord, note func(string)) {
+	a.without(a.seen(a.log.Put(recDone, rec)), note)
+}
+
+// without notes that the work goes on without a record. That the journal vanished is said once, at the end.
+func (a *attempt) without(err error, note func(string)) {
+	if err != nil && a.vanished() == nil {
 		note("the journal could not be extended: " + err.Error())
 	}
 }
@@ -162,14 +175,23 @@ func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(conte
 		}
 		results := make([]Result, len(w))
 		slots := make(chan struct{}, a.e.parallel())
-		var wg sync.WaitGroup
+		idle := make(chan struct{}) // closed when no device of the wave is worked on any more
+		var devices, wg sync.WaitGroup
+		devices.Add(len(w))
 		for i, dp := range w {
 			slots <- struct{}{}
 			wg.Go(func() {
-				defer func() { <-slots }()
-				results[i] = a.device(ctx, dp, gate, f)
+				results[i] = func() Result {
+					defer devices.Done()
+					defer func() { <-slots }() // the next device need not wait for the record of this one
+					return a.device(ctx, dp, gate, f)
+				}()
+				err := a.seen(a.log.AppendSoon(recResult, results[i], idle))
+				a.without(err, func(note string) { results[i].Notes = append(results[i].Notes, note) })
 			})
 		}
+		devices.Wait()
+		close(idle)
 		wg.Wait()
 		for _, r := range results {
 			a.run.Results = append(a.run.Results, r)
@@ -199,7 +221,6 @@ func (a *attempt) device(ctx context.Context, dp *DevicePlan, gate error, f func
 	default:
 		r = f(ctx, s)
 	}
-	a.record(recResult, r, func(note string) { r.Notes = append(r.Notes, note) })
 	s.emit(Event{Stage: StageDone, Outcome: r.Outcome, Message: r.Message})
 	return r
 }

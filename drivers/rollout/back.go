@@ -173,7 +173,7 @@ func (s *session) undoStep(ctx context.Context, i int, live render.Config) (rend
 	for _, c := range s.j.leftovers(live, i) {
 		s.notef("%s stays at %q: the device does not let go of it, and it does nothing alone", c.Key, *c.After)
 	}
-	s.a.record(recDone, rec, s.note)
+	s.a.recordDone(rec, s.note)
 	return live, nil
 }
 

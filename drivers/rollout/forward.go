@@ -178,7 +178,7 @@ func (s *session) conclude(ctx context.Context, rec stepRecord, sent error) erro
 		}
 		s.reverts = time.Time{}
 	}
-	s.a.record(recDone, rec, s.note)
+	s.a.recordDone(rec, s.note)
 	return s.a.vanished()
 }
 

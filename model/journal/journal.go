@@ -208,6 +208,7 @@ type file interface {
 type Log struct {
 	path string
 	opt  Options
+	wait time.Duration // company, but in tests
 
 	turn sync.Mutex // held by who writes to the disk
 	f    file
@@ -222,9 +223,13 @@ type Log struct {
 // batch is records that go to the disk together, in one write: of an unfinished one, a crash leaves the start.
 type batch struct {
 	lines []byte
-	begun bool  // somebody writes it, or has
-	err   error // of all its records, once it was begun
+	begun bool          // somebody writes it, or has
+	err   error         // of all its records, once it was begun
+	done  chan struct{} // closed when it was written, or could not be
 }
+
+// company is how long AppendSoon waits for another record to share an fsync with.
+const company = 5 * time.Millisecond
 
 // errUnfinished is the state of a batch whose writer never came back.
 var errUnfinished = errors.New("the record before was not finished")
@@ -245,7 +250,7 @@ func Create(path string, o Options) (*Log, error) {
 		return nil, fmt.Errorf("journal: %w", errors.Join(err, f.Close(), os.Remove(path)))
 	}
 	o.Hook.at("journal.fsync.after")
-	return &Log{path: path, opt: o, f: f}, nil
+	return &Log{path: path, opt: o, wait: company, f: f}, nil
 }
 
 // Open opens a log to append to it, and returns what it holds. A last line that was not written whole is removed from
@@ -265,7 +270,7 @@ func Open(path string, o Options) (*Log, []Record, *Dropped, error) {
 		f.Close()
 		return nil, recs, dropped, fmt.Errorf("journal: %w", err)
 	}
-	l := &Log{path: path, opt: o, f: f, size: st.Size(), seq: uint64(len(recs))}
+	l := &Log{path: path, opt: o, wait: company, f: f, size: st.Size(), seq: uint64(len(recs))}
 	if dropped != nil {
 		l.size -= int64(dropped.Bytes)
 		o.Hook.at("journal.fsync.before")
@@ -283,14 +288,62 @@ func Open(path string, o Options) (*Log, []Record, *Dropped, error) {
 // record is taken out again and the error satisfies errors.Is(err, syscall.ENOSPC); when the file is not there any more,
 // errors.Is(err, ErrGone).
 func (l *Log) Append(kind string, data any) error {
+	b, err := l.take(kind, data)
+	if err != nil {
+		return err
+	}
+	return l.bring(b)
+}
+
+// AppendSoon is Append of a record that nothing hangs on yet: it leaves it to another one to bring it to the disk, for a
+// few milliseconds, or until now is closed.
+func (l *Log) AppendSoon(kind string, data any, now <-chan struct{}) error {
+	b, err := l.take(kind, data)
+	if err != nil {
+		return err
+	}
+	late := time.NewTimer(l.wait)
+	defer late.Stop()
+	select {
+	case <-b.done:
+	case <-now:
+	case <-late.C:
+	}
+	return l.bring(b)
+}
+
+// Put leaves a record to the next that is appended, which is on the disk only with this one before it, or to Close. Nil
+// means that the file is still there, and not that the record is in it.
+func (l *Log) Put(kind string, data any) error {
+	if _, err := l.take(kind, data); err != nil {
+		return err
+	}
+	return l.there()
+}
+
+// take puts a record into the batch that is written next.
+func (l *Log) take(kind string, data any) (*batch, error) {
 	d, err := json.Marshal(data)
 	if err != nil {
-		return fmt.Errorf("journal record %s: %w", kind, err)
+		return nil, fmt.Errorf("journal record %s: %w", kind, err)
 	}
-	b, err := l.take(kind, d)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line, err := encode(Record{Seq: l.seq + 1, Time: l.opt.Now().UTC(), Kind: kind, Data: d})
 	if err != nil {
-		return fmt.Errorf("journal record %s: %w", kind, err)
+		return nil, fmt.Errorf("journal record %s: %w", kind, err)
 	}
+	l.seq++
+	if l.next == nil {
+		l.next = &batch{lines: line, done: make(chan struct{})}
+	} else {
+		l.next.lines = append(l.next.lines, line...)
+	}
+	return l.next, nil
+}
+
+// bring returns when a batch is on the disk, or cannot be.
+func (l *Log) bring(b *batch) error {
 	l.turn.Lock() // while another batch is written, more records join this one
 	defer l.turn.Unlock()
 	if !b.begun {
@@ -299,29 +352,13 @@ func (l *Log) Append(kind string, data any) error {
 	return b.err
 }
 
-// take puts a record into the batch that is written next.
-func (l *Log) take(kind string, data []byte) (*batch, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line, err := encode(Record{Seq: l.seq + 1, Time: l.opt.Now().UTC(), Kind: kind, Data: data})
-	if err != nil {
-		return nil, err
-	}
-	l.seq++
-	if l.next == nil {
-		l.next = &batch{lines: line}
-	} else {
-		l.next.lines = append(l.next.lines, line...)
-	}
-	return l.next, nil
-}
-
 // write brings a batch to the disk, and says in it how that went. It is called by who has the turn.
 func (l *Log) write(b *batch) {
 	l.mu.Lock()
 	l.next = nil
 	l.mu.Unlock()
 	b.begun = true
+	defer close(b.done)
 	if l.err != nil {
 		b.err = fmt.Errorf("journal %s is closed to writing since: %w", l.path, l.err)
 		return
@@ -353,14 +390,21 @@ func (l *Log) there() error {
 	return nil
 }
 
-// Close closes the file. Appending afterwards is an error.
+// Close writes what was put, and closes the file. Appending afterwards is an error.
 func (l *Log) Close() error {
+	l.mu.Lock()
+	rest := l.next
+	l.mu.Unlock()
+	var err error
+	if rest != nil {
+		err = l.bring(rest)
+	}
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	if l.err == nil {
 		l.err = os.ErrClosed
 	}
-	return l.f.Close()
+	return errors.Join(err, l.f.Close())
 }
 
 // syncDir makes the names in dir durable.

@@ -396,6 +396,94 @@ func TestWriterThatDies(t *testing.T) {
 	}
 }
 
+// counted is a new log that counts its fsyncs, and says on taken that a record is about to be taken.
+func counted(t *testing.T, wait time.Duration) (l *Log, fsyncs *int, taken chan struct{}) {
+	t.Helper()
+	fsyncs, taken = new(int), make(chan struct{}, 8)
+	l, err := Create(filepath.Join(tempDir(t), "x"), Options{
+		Now: func() time.Time { taken <- struct{}{}; return clock() },
+		Hook: func(p string) {
+			if p == "journal.fsync.before" {
+				*fsyncs++
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*fsyncs, l.wait = 0, wait
+	return l, fsyncs, taken
+}
+
+// kinds are those of the records on the disk.
+func (l *Log) kinds(t *testing.T) string {
+	t.Helper()
+	recs, dropped, err := ReadFile(l.path)
+	if dropped != nil || err != nil {
+		t.Fatal(dropped, err)
+	}
+	var ks []string
+	for _, r := range recs {
+		ks = append(ks, r.Kind)
+	}
+	return strings.Join(ks, " ")
+}
+
+// A record that is put goes with the next one, or when the log is closed, and not before.
+func TestPut(t *testing.T) {
+	l, fsyncs, _ := counted(t, 0)
+	if err := l.Put("a", 1); err != nil || *fsyncs != 0 || l.kinds(t) != "" {
+		t.Errorf("put: %v, %d fsyncs, on the disk: %q", err, *fsyncs, l.kinds(t))
+	}
+	if err := l.Append("b", 1); err != nil || *fsyncs != 1 || l.kinds(t) != "a b" {
+		t.Errorf("appended: %v, %d fsyncs, on the disk: %q", err, *fsyncs, l.kinds(t))
+	}
+	if err := errors.Join(l.Put("c", 1), l.Close()); err != nil || l.kinds(t) != "a b c" {
+		t.Errorf("closed: %v, on the disk: %q", err, l.kinds(t))
+	}
+
+	l, _, _ = counted(t, 0)
+	if err := os.Remove(l.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Put("a", 1); !errors.Is(err, ErrGone) {
+		t.Errorf("put into a file that was removed: %v", err)
+	}
+	if err := l.Close(); !errors.Is(err, ErrGone) {
+		t.Errorf("close of a file that was removed: %v", err)
+	}
+}
+
+// A record that has time is brought to the disk by the next one, or else when there is no more time.
+func TestAppendSoon(t *testing.T) {
+	l, fsyncs, taken := counted(t, time.Hour)
+	soon := make(chan error)
+	go func() { soon <- l.AppendSoon("soon", 1, nil) }()
+	<-taken
+	if err := errors.Join(l.Append("next", 1), <-soon); err != nil || *fsyncs != 1 || l.kinds(t) != "soon next" {
+		t.Errorf("with another: %v, %d fsyncs, on the disk: %q", err, *fsyncs, l.kinds(t))
+	}
+	now := make(chan struct{})
+	go func() { soon <- l.AppendSoon("alone", 1, now) }()
+	<-taken // of next
+	<-taken
+	close(now)
+	if err := <-soon; err != nil || *fsyncs != 2 || l.kinds(t) != "soon next alone" {
+		t.Errorf("told to hurry: %v, %d fsyncs, on the disk: %q", err, *fsyncs, l.kinds(t))
+	}
+	l.wait = 0
+	if err := l.AppendSoon("late", 1, nil); err != nil || *fsyncs != 3 || l.kinds(t) != "soon next alone late" {
+		t.Errorf("out of time: %v, %d fsyncs, on the disk: %q", err, *fsyncs, l.kinds(t))
+	}
+	l.f = &failing{l.f.(*os.File), 0, false}
+	if err := l.AppendSoon("lost", 1, nil); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("on a full disk: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	whole, err := os.ReadFile(written(f, 3))
 	if err != nil {
