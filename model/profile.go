@@ -15,12 +15,14 @@ import (
 // with the facts that package profiles knows for that kind.
 func profileSchema() *field {
 	kids := header("")
-	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC or of a NIC").must().like("sonic/sn5600")).must().like("{name: sonic/sn5600}")
+	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC, of a NIC or of a personality").must().like("sonic/sn5600")).must().like("{name: sonic/sn5600}")
 	for _, k := range profiles.Kinds() {
 		section := field{key: string(k), doc: map[profiles.Kind]string{
 			profiles.KindPlatform: "facts of a switch model or a kind of host",
 			profiles.KindASIC:     "facts of a switch chip",
 			profiles.KindNIC:      "facts of a network adapter",
+
+			profiles.KindPersonality: "how the driver of a network adapter behaves when it is set",
 		}[k]}
 		for _, f := range profiles.Fields(k) {
 			section.kids = append(section.kids, factField(f))
@@ -33,6 +35,10 @@ func profileSchema() *field {
 // factField is a fact as a document writes it: the value, or a mapping of the value with its own source and confidence.
 func factField(f profiles.Field) field {
 	x := field{key: f.Key, doc: f.Doc}
+	if f.Shape == profiles.KnobRow {
+		x.kids = append(knobParts(), sourceField(), confidenceField())
+		return x
+	}
 	value := leaf("value", factScalar(f), f.Doc).must()
 	switch {
 	case f.About:
@@ -48,11 +54,16 @@ func factField(f profiles.Field) field {
 	default:
 		x.scalar = value.scalar
 	}
-	x.kids = []field{
-		value, leaf("source", textScalar("source"), "where this fact is from, if not from the section's source"),
-		leaf("confidence", enumScalar("high", "medium", "low"), "how far it is to be trusted, if not as the section says"),
-	}
+	x.kids = []field{value, sourceField(), confidenceField()}
 	return x
+}
+
+func sourceField() field {
+	return leaf("source", textScalar("source"), "where this fact is from, if not from the section's source")
+}
+
+func confidenceField() field {
+	return leaf("confidence", enumScalar("high", "medium", "low"), "how far it is to be trusted, if not as the section says")
 }
 
 // rowField is a row of a headroom table.
@@ -158,7 +169,9 @@ func factScalar(f profiles.Field) *scalar {
 			}
 			return s, nil
 		}}
-	case profiles.Text, profiles.Row:
+	case profiles.Run:
+		return runScalar()
+	case profiles.Text, profiles.Row, profiles.KnobRow:
 	}
 	return textScalar("text")
 }
@@ -209,7 +222,7 @@ func describes(n *node, found *diag.List) (h hardware, ok bool) {
 }
 
 func anKind(k profiles.Kind) string {
-	return map[profiles.Kind]string{profiles.KindPlatform: " platform", profiles.KindASIC: "n ASIC", profiles.KindNIC: " NIC"}[k]
+	return map[profiles.Kind]string{profiles.KindPlatform: " platform", profiles.KindASIC: "n ASIC", profiles.KindNIC: " NIC", profiles.KindPersonality: " personality"}[k]
 }
 
 // catalog is the built-in catalog with the model's own profiles on top, layer over layer.
@@ -254,10 +267,14 @@ func entry(h hardware, n *node, found *diag.List) profiles.Entry {
 	section := n.get(string(h.kind))
 	e := profiles.Entry{Kind: h.kind, Name: h.name, Pos: n.pos()}
 	for _, f := range profiles.Fields(h.kind) {
-		fact, ok := readFact(f, section.get(f.Key))
+		read := readFact
+		if f.Shape == profiles.KnobRow {
+			read = func(f profiles.Field, n *node) (profiles.Fact, bool) { return readKnob(f, n, found) }
+		}
+		fact, ok := read(f, section.get(f.Key))
 		at := section.get(f.Key).pos()
 		if !ok {
-			if n := section.get(f.Key); n != nil && !hasBad(n) && (n.shape != mapNode || n.has("value")) {
+			if n := section.get(f.Key); n != nil && !hasBad(n) && f.Shape != profiles.KnobRow && (n.shape != mapNode || n.has("value")) {
 				found.Errorf("value", at, "list what is known, or remove the line", "%s.%s lists nothing", h.kind, f.Key)
 			}
 			continue
@@ -339,6 +356,7 @@ func whole(cat *profiles.Catalog, h hardware, docs []*node, found *diag.List) {
 			found.Errorf("missing", section.pos(), fmt.Sprintf("add %s: %s", f.Key, f.Doc), "%s has no %s", h.kind, f.Key)
 		}
 	}
+	unfitting(cat, h, section, found)
 	if f, ok := e.Fact("asic"); ok && h.kind == profiles.KindPlatform {
 		if _, ok := cat.ASIC(f.Text()); !ok {
 			found.Errorf("profile", f.Pos, didYouMean(f.Text(), cat.NamesOf(profiles.KindASIC))+" (or describe it in a Profile with an asic section)",

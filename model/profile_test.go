@@ -60,6 +60,18 @@ func TestHardwareFindings(t *testing.T) {
 		{"a row without headroom", base + hw("sonic/x", "platform: {headroom: [{speed: 100Gbps, cable: 5m, xof: 30KB, alpha: 1}]"+from)},
 		{"a row in words", base + hw("sonic/x", "platform: {headroom: [100Gbps 5m 30KB]"+from)},
 		{"part of a byte", base + hw("chip", "asic: {mac_phy_delay: 0.8KB"+from)},
+		{"a personality that is whole", base + hw("mine", "personality: {status: managed, drivers: [mine], cc.ai_rate: {paths: [\"/sys/class/net/{netdev}/cc/ai\"], max: 100, effect: none}"+from)},
+		{"a personality that fits nothing", base + hw("mine", "personality: {status: managed"+from)},
+		{"a personality without a reason", base + hw("mine", "personality: {status: unsupported, drivers: [mine]"+from)},
+		{"classes without a number of them", base + hw("mine", "personality: {status: managed, drivers: [mine], app_priority_is_tc: true"+from)},
+		{"a map of no code points", base + hw("mine", "personality: {status: managed, drivers: [mine], app_default: [\"31-24:3\", \"0-63:8\"]"+from)},
+		{"a knob of the whole machine", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {paths: [/proc/sys/kernel/core_pattern], write: \"|/tmp/x {value}\", max: 9, effect: none}"+from)},
+		{"a knob that leads away", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {paths: [\"/sys/class/net/{netdev}/../../../etc/passwd\", \"/sys/bus/pci/devices/{pci}/driver/unbind\", \"/sys/class/net/{netdev}/device/cc\"], max: 9, effect: none}"+from)},
+		{"a knob that makes directories anywhere", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {paths: [\"/sys/class/net/{netdev}/tos\"], mkdir: /etc/cron.d, max: 9, effect: none}"+from)},
+		{"a knob with a shell", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {command: [/bin/sh, \"-c\", \"reboot; true\"]}"+from)},
+		{"a knob of two kinds", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {command: [/usr/bin/x], paths: [\"/sys/class/net/{netdev}/tos\"], max: 9}"+from)},
+		{"a knob that nobody may write", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {paths: [\"/sys/class/net/{netdev}/tos\"], read: \"(a)(b\", max: 9}"+from)},
+		{"a knob of nothing", base + hw("mine", "personality: {status: managed, drivers: [mine], cc.ai_rat: {paths: [\"/sys/class/net/{netdev}/x\"]}, roce.tos: {pahts: []}"+from)},
 		{"one fact twice in a layer", base + hw("chip", "asic: {cell: 100B"+from) + hw("chip", "asic: {cell: 200B"+from)},
 	} {
 		_, l := Load(files("m.yaml", x.model), "m.yaml")

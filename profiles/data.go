@@ -24,7 +24,7 @@ var embedded = sync.OnceValues(func() (*Catalog, error) {
 	for _, dir := range []struct {
 		kind Kind
 		path string
-	}{{KindASIC, "data/asics"}, {KindPlatform, "data/platforms"}, {KindNIC, "data/nics"}} {
+	}{{KindASIC, "data/asics"}, {KindPlatform, "data/platforms"}, {KindNIC, "data/nics"}, {KindPersonality, "data/personalities"}} {
 		c.rows[dir.kind] = map[string]*row{}
 		files, err := data.ReadDir(dir.path)
 		if err != nil {
@@ -68,6 +68,8 @@ type row struct {
 	platform Platform
 	asic     ASIC
 	nic      NIC
+
+	personality Personality
 }
 
 // read is the row with its entry and typed values.
@@ -89,6 +91,10 @@ func (r *row) read() *row {
 			specs, _ := nicTable()
 			r.nic = NIC{Name: r.name}
 			fill(&r.nic, specs, r.entry)
+		case KindPersonality:
+			specs, _ := personalityTable()
+			r.personality = newPersonality(r.name)
+			fill(&r.personality, specs, r.entry)
 		}
 	})
 	return r
@@ -217,6 +223,9 @@ func (r *rowReader) entry(n *yaml.Node) Entry {
 // fact reads a value, or a mapping of a value with its own source and confidence.
 func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
 	out := Fact{Key: f.Key, BuiltIn: true, Pos: r.pos(k)}
+	if f.Shape == KnobRow {
+		return r.knob(out, n)
+	}
 	if n.Kind == yaml.MappingNode && !f.About {
 		var value *yaml.Node
 		for _, p := range r.pairs(n) {
@@ -263,5 +272,38 @@ func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
 	if len(out.Values) == 0 {
 		r.fail(n, "%s is empty", f.Key)
 	}
+	return out
+}
+
+// knob reads a mapping of the parts of a knob, with its own source and confidence.
+func (r *rowReader) knob(out Fact, n *yaml.Node) Fact {
+	parts := map[string][]string{}
+	fields := KnobFields()
+	for _, p := range r.pairs(n) {
+		k, v := p[0], p[1]
+		switch i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == k.Value }); {
+		case k.Value == "source":
+			out.Source = v.Value
+		case k.Value == "confidence":
+			if out.Confidence = v.Value; !slices.Contains(confidences(), v.Value) {
+				r.fail(v, "%s: confidence %q", out.Key, v.Value)
+			}
+		case i < 0:
+			r.fail(k, "%s.%s is no part of a knob", out.Key, k.Value)
+		case fields[i].List != (v.Kind == yaml.SequenceNode):
+			r.fail(v, "%s.%s wants %s", out.Key, k.Value, map[bool]string{true: "a list", false: "a single value"}[fields[i].List])
+		case v.Kind == yaml.SequenceNode:
+			for _, item := range v.Content {
+				parts[k.Value] = append(parts[k.Value], item.Value)
+			}
+		default:
+			parts[k.Value] = []string{v.Value}
+		}
+	}
+	k, err := KnobOf(parts)
+	if err != nil {
+		r.fail(n, "%s: %v", out.Key, err)
+	}
+	out.Values = []string{k.String()}
 	return out
 }

@@ -19,10 +19,12 @@ const (
 	KindPlatform Kind = "platform"
 	KindASIC     Kind = "asic"
 	KindNIC      Kind = "nic"
+
+	KindPersonality Kind = "personality" // of a driver
 )
 
 // Kinds are all kinds, in the order in which they are listed.
-func Kinds() []Kind { return []Kind{KindPlatform, KindASIC, KindNIC} }
+func Kinds() []Kind { return []Kind{KindPlatform, KindASIC, KindNIC, KindPersonality} }
 
 // Fact is one thing that is said about a piece of hardware.
 type Fact struct {
@@ -69,6 +71,11 @@ func (e Entry) Fact(key string) (f Fact, ok bool) {
 	return e.Facts[i], true
 }
 
+// BuiltIn reports whether all of it came with fabricctl.
+func (e Entry) BuiltIn() bool {
+	return !slices.ContainsFunc(e.Facts, func(f Fact) bool { return !f.BuiltIn })
+}
+
 // over is e with the facts of base where e has none.
 func (e Entry) over(base Entry) Entry {
 	out := Entry{Kind: e.Kind, Name: e.Name, Pos: e.Pos}
@@ -93,18 +100,20 @@ type Shape uint8
 
 // The shapes.
 const (
-	Text   Shape = iota // free text for people
-	Name                // an identifier
-	Word                // one of Field.Words
-	Flag                // true or false
-	Number              // from Field.Lo to Field.Hi
-	Size                // bytes with a unit
-	Rate                // bits per second with a unit
-	PCIID               // vendor:device, four hex digits each
-	Span                // time with a unit
-	Ratio               // fraction such as 1/2, or a whole number
-	Exact               // bytes with a unit, of which there may be a part: 0.8KiB
-	Row                 // a HeadroomRow
+	Text    Shape = iota // free text for people
+	Name                 // an identifier
+	Word                 // one of Field.Words
+	Flag                 // true or false
+	Number               // from Field.Lo to Field.Hi
+	Size                 // bytes with a unit
+	Rate                 // bits per second with a unit
+	PCIID                // vendor:device, four hex digits each
+	Span                 // time with a unit
+	Ratio                // fraction such as 1/2, or a whole number
+	Exact                // bytes with a unit, of which there may be a part: 0.8KiB
+	Row                  // a HeadroomRow
+	Run                  // code points and their priority: 24-31:3
+	KnobRow              // a Knob
 )
 
 // Field is one fact that an entry may state.
@@ -169,6 +178,11 @@ func (f Field) check(text string) (string, error) {
 			return "", err
 		}
 		return v.String(), nil
+	case Run:
+		return text, CheckRun(text)
+	case KnobRow:
+		k, err := ParseKnob(text)
+		return k.String(), err
 	case PCIID:
 		if !IsPCIID(text) {
 			return "", fmt.Errorf("%q is not a PCI id such as 15b3:1021", text)

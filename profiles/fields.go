@@ -15,6 +15,8 @@ var (
 	platformTable = sync.OnceValues(func() ([]spec[Platform], []Field) { return tabled(platformSpecs()) })
 	asicTable     = sync.OnceValues(func() ([]spec[ASIC], []Field) { return tabled(asicSpecs()) })
 	nicTable      = sync.OnceValues(func() ([]spec[NIC], []Field) { return tabled(nicSpecs()) })
+
+	personalityTable = sync.OnceValues(func() ([]spec[Personality], []Field) { return tabled(personalitySpecs()) })
 )
 
 func tabled[T any](specs []spec[T]) ([]spec[T], []Field) { return specs, plain(specs) }
@@ -27,6 +29,8 @@ func fieldsOf(k Kind) (fs []Field) {
 		_, fs = asicTable()
 	case KindNIC:
 		_, fs = nicTable()
+	case KindPersonality:
+		_, fs = personalityTable()
 	}
 	return fs
 }

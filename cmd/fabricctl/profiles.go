@@ -60,15 +60,17 @@ type profileJSON struct {
 }
 
 type factJSON struct {
-	Key        string    `json:"key"`
-	Values     []string  `json:"values"`         // empty for a table
-	Rows       []rowJSON `json:"rows,omitempty"` // of a table
-	Source     string    `json:"source"`
-	Confidence string    `json:"confidence"`
-	Pos        diag.Pos  `json:"pos,omitzero"`
-	BuiltIn    bool      `json:"built_in,omitempty"` // came with fabricctl
-	ASIC       string    `json:"asic,omitempty"`     // the platform's ASIC says it, not the platform
-	Over       *factJSON `json:"over,omitempty"`     // what it replaced
+	Key        string         `json:"key"`
+	Values     []string       `json:"values"`         // empty for a table and for a knob
+	Rows       []rowJSON      `json:"rows,omitempty"` // of a table
+	Knob       *profiles.Knob `json:"knob,omitempty"` // of a personality: where a setting is
+	Source     string         `json:"source"`
+	Confidence string         `json:"confidence"`
+	Pos        diag.Pos       `json:"pos,omitzero"`
+	BuiltIn    bool           `json:"built_in,omitempty"` // came with fabricctl
+	ASIC       string         `json:"asic,omitempty"`     // the platform's ASIC says it, not the platform
+	Of         string         `json:"of,omitempty"`       // the personality that says it where the one shown does not: generic
+	Over       *factJSON      `json:"over,omitempty"`     // what it replaced
 
 	from string // source and place, for people
 }
@@ -90,8 +92,8 @@ func (a *app) newProfiles() *cobra.Command {
 	var points bool
 	c := &cobra.Command{
 		Use:   "profiles [NAME]",
-		Short: "List the hardware that is known, or show one platform, ASIC or NIC fact by fact",
-		Long: `Without NAME, list platforms, ASICs and NICs. With NAME, show each fact of it: the value, how far it is to be trusted,
+		Short: "List the hardware that is known, or show one platform, ASIC, NIC or personality fact by fact",
+		Long: `Without NAME, list platforms, ASICs, NICs and personalities, which are how drivers of NICs behave. With NAME, show each fact of it: the value, how far it is to be trusted,
 its source, and the file and line where it stands. Hardware is built in and described by documents of kind Profile;
 what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabricctl/profiles, each --profiles, each -f.
 With --starting-points, show instead where thresholds of lossless classes may start, in general or on the platform NAME,
@@ -117,7 +119,7 @@ each value with who stands behind it, and the ECN settings that others have publ
 				return err
 			}
 			if kind != "" && !slices.Contains(profiles.Kinds(), profiles.Kind(kind)) {
-				return usage("--kind %s: want platform, asic or nic", kind)
+				return usage("--kind %s: want platform, asic, nic or personality", kind)
 			}
 			cat, l := a.catalog()
 			printFindings(a.sys.err, l)
@@ -153,10 +155,10 @@ each value with who stands behind it, and the ECN settings that others have publ
 			return nil
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", "", "list one kind: platform, asic or nic")
+	c.Flags().StringVar(&kind, "kind", "", "list one kind: platform, asic, nic or personality")
 	c.Flags().StringVar(&match, "match", "", "list what has this text in its name or in a fact, such as a PCI id or a vendor")
 	c.Flags().BoolVar(&points, "starting-points", false, "show where thresholds may start, and what others have published")
-	mustComplete(c, "kind", "platform", "asic", "nic")
+	mustComplete(c, "kind", "platform", "asic", "nic", "personality")
 	return c
 }
 
@@ -188,7 +190,7 @@ func noProfile(cat *profiles.Catalog, kind, match string, args []string) error {
 		}
 		hint = meant(args[0], names, hint)
 	}
-	return fail(exitError, hint, "no platform, ASIC or NIC is called %q", args[0])
+	return fail(exitError, hint, "no platform, ASIC, NIC or personality is called %q", args[0])
 }
 
 // listed are the entries of a kind (all when empty) that match a text and a name.
@@ -215,7 +217,8 @@ func matches(e profiles.Entry, text string) bool {
 	return slices.ContainsFunc(e.Facts, func(f profiles.Fact) bool { return strings.Contains(strings.ToLower(f.Text()), text) })
 }
 
-// profile is an entry, with what its ASIC says where it is a platform that does not say so itself.
+// profile is an entry, with what its ASIC says where it is a platform that does not say so itself, and with the knobs of the
+// generic personality where it is a personality that has none.
 func profile(cat *profiles.Catalog, e profiles.Entry) profileJSON {
 	p := profileJSON{Kind: e.Kind, Name: e.Name, Facts: []factJSON{}}
 	get := func(key string) string {
@@ -230,6 +233,16 @@ func profile(cat *profiles.Catalog, e profiles.Entry) profileJSON {
 	for _, f := range e.Facts {
 		if f.Source != "" {
 			p.Facts = append(p.Facts, fact(f))
+		}
+	}
+	if e.Kind == profiles.KindPersonality && e.Name != profiles.Generic {
+		generic, _ := cat.Entry(profiles.KindPersonality, profiles.Generic)
+		for _, f := range generic.Facts {
+			if _, own := e.Fact(f.Key); !own && slices.Contains(profiles.KnobNames(), f.Key) {
+				j := fact(f)
+				j.Of = generic.Name
+				p.Facts = append(p.Facts, j)
+			}
 		}
 	}
 	asic, ok := cat.Entry(profiles.KindASIC, get("asic"))
@@ -254,6 +267,9 @@ func fact(f profiles.Fact) factJSON {
 		for _, v := range f.Values {
 			j.Rows = append(j.Rows, headroomRow(v))
 		}
+	}
+	if k, err := profiles.ParseKnob(f.Text()); err == nil && slices.Contains(profiles.KnobNames(), f.Key) {
+		j.Values, j.Knob = []string{}, &k
 	}
 	return j
 }
@@ -283,13 +299,13 @@ func verifiedWord(p profileJSON) string {
 
 // printProfiles writes one line for each.
 func printProfiles(w io.Writer, ps []profileJSON) {
-	wide := len("NAME")
+	kind, wide := len("platform"), len("NAME")
 	for _, p := range ps {
-		wide = max(wide, len(p.Name))
+		kind, wide = max(kind, len(p.Kind)), max(wide, len(p.Name))
 	}
-	fmt.Fprintf(w, "%-8s  %-*s  %-10s  %-8s  %s\n", "KIND", wide, "NAME", "CONFIDENCE", "VERIFIED", "WHAT")
+	fmt.Fprintf(w, "%-*s  %-*s  %-10s  %-8s  %s\n", kind, "KIND", wide, "NAME", "CONFIDENCE", "VERIFIED", "WHAT")
 	for _, p := range ps {
-		fmt.Fprintf(w, "%-8s  %-*s  %-10s  %-8s  %s\n", p.Kind, wide, p.Name, p.Confidence, verifiedWord(p), p.Description)
+		fmt.Fprintf(w, "%-*s  %-*s  %-10s  %-8s  %s\n", kind, p.Kind, wide, p.Name, p.Confidence, verifiedWord(p), p.Description)
 	}
 }
 
@@ -305,7 +321,7 @@ func printProfile(w io.Writer, ps []profileJSON) {
 			fmt.Fprintln(w, "verified on a real device, by the word of its profile")
 		case p.Kind == profiles.KindPlatform:
 			fmt.Fprintln(w, "never tried on a real device: writing to one needs --accept-unverified")
-		case p.Kind == profiles.KindNIC:
+		case p.Kind == profiles.KindNIC || p.Kind == profiles.KindPersonality:
 			fmt.Fprintln(w, "never tried on a real adapter")
 		}
 		wide := 0
@@ -326,6 +342,8 @@ func printFact(w io.Writer, f factJSON, wide int) {
 	switch {
 	case f.Rows != nil:
 		values = headroomTable(f.Rows)
+	case f.Knob != nil:
+		values = f.Knob.Lines()
 	case f.Key == "traps":
 		values = f.Values
 	}
@@ -334,8 +352,8 @@ func printFact(w io.Writer, f factJSON, wide int) {
 		key = ""
 	}
 	whose := ""
-	if f.ASIC != "" {
-		whose = "of " + f.ASIC + ": "
+	if of := cmp.Or(f.ASIC, f.Of); of != "" {
+		whose = "of " + of + ": "
 	}
 	fmt.Fprintf(w, "  %-*s    %s%s confidence, %s\n", wide, "", whose, f.Confidence, f.from)
 	for o := f.Over; o != nil; o = o.Over {
@@ -347,6 +365,9 @@ func printFact(w io.Writer, f factJSON, wide int) {
 func (f factJSON) text() string {
 	if f.Rows != nil {
 		return diag.Count(len(f.Rows), "row")
+	}
+	if f.Knob != nil {
+		return strings.Join(f.Knob.Lines(), "; ")
 	}
 	return strings.Join(f.Values, ", ")
 }
