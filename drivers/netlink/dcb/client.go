@@ -90,7 +90,7 @@ func (c *Client) exchange(ctx context.Context, r Request) ([]byte, error) {
 	switch {
 	case err != nil:
 	case len(b) < lenMsg:
-		err = short("message", b, lenMsg)
+		err = damaged(short("message", b, lenMsg))
 	case b[1] != r.Data[1]:
 		err = fmt.Errorf("the answer is to command %d, asked was %d", b[1], r.Data[1])
 	}

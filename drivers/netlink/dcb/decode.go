@@ -28,7 +28,7 @@ func Decode(data []byte) (cmd uint8, s *State, err error) {
 		}
 	}
 	if err := ad.Err(); err != nil {
-		return cmd, nil, fmt.Errorf("damaged message: %w", err)
+		return cmd, nil, damaged(err)
 	}
 	return cmd, s, nil
 }
@@ -49,7 +49,7 @@ func DecodeStatus(data []byte) error {
 		}
 		v := ad.Int8()
 		if err := ad.Err(); err != nil {
-			return fmt.Errorf("damaged message: status: %w", err)
+			return damaged(err)
 		}
 		if v == 0 {
 			return nil
@@ -57,7 +57,7 @@ func DecodeStatus(data []byte) error {
 		return Status(v)
 	}
 	if err := ad.Err(); err != nil {
-		return fmt.Errorf("damaged message: %w", err)
+		return damaged(err)
 	}
 	return errors.New("the answer has no status")
 }
@@ -65,11 +65,11 @@ func DecodeStatus(data []byte) error {
 // open looks past struct dcbmsg.
 func open(data []byte) (*netlink.AttributeDecoder, uint8, error) {
 	if len(data) < lenMsg {
-		return nil, 0, short("message", data, lenMsg)
+		return nil, 0, damaged(short("message", data, lenMsg))
 	}
 	ad, err := netlink.NewAttributeDecoder(data[lenMsg:])
 	if err != nil {
-		return nil, data[1], fmt.Errorf("damaged message: %w", err)
+		return nil, data[1], damaged(err)
 	}
 	return ad, data[1], nil
 }
@@ -165,17 +165,17 @@ func (s *State) decodeBuffer(b []byte) error {
 func decodeApps(to *[]App) func(*netlink.AttributeDecoder) error {
 	return func(t *netlink.AttributeDecoder) error {
 		apps := make([]App, 0, t.Len())
-		for t.Next() {
-			if t.Type() != appIEEE && t.Type() != appDCB {
-				continue
+		add := func(b []byte) error {
+			if len(b) < lenApp {
+				return short("application entry", b, lenApp)
 			}
-			t.Do(func(b []byte) error {
-				if len(b) < lenApp {
-					return short("application entry", b, lenApp)
-				}
-				apps = append(apps, App{Selector(b[0]), b[1], binary.NativeEndian.Uint16(b[2:])})
-				return nil
-			})
+			apps = append(apps, App{Selector(b[0]), b[1], binary.NativeEndian.Uint16(b[2:])})
+			return nil
+		}
+		for t.Next() {
+			if t.Type() == appIEEE || t.Type() == appDCB {
+				t.Do(add)
+			}
 		}
 		*to = apps
 		return t.Err()
@@ -192,6 +192,8 @@ func (s *State) decodeTrust(t *netlink.AttributeDecoder) error {
 	return t.Err()
 }
 
+func damaged(err error) error { return fmt.Errorf("damaged message: %w", err) }
+
 func short(what string, b []byte, want int) error {
-	return fmt.Errorf("damaged message: %s of %d bytes, want at least %d", what, len(b), want)
+	return fmt.Errorf("%s of %d bytes, want at least %d", what, len(b), want)
 }

@@ -3,6 +3,7 @@ package dcb
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // Error says which operation on which interface failed. It unwraps to the reason: a Status when the driver answered, an
@@ -15,7 +16,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := fmt.Sprintf("%s: %s: %v", e.Ifname, e.Op, e.Err)
+	name := e.Ifname
+	if checkName(name) != nil {
+		name = strconv.Quote(name)
+	}
+	s := fmt.Sprintf("%s: %s: %v", name, e.Op, e.Err)
 	var n Errno
 	if errors.As(e.Err, &n) {
 		if why := n.why(e.Op == "get"); why != "" {

@@ -92,7 +92,7 @@ func (s *socket) Execute(ctx context.Context, typ uint16, data []byte) ([]byte, 
 		s.turn <- c
 		return nil, err
 	}
-	c.Close()
+	go c.Close() // which waits for a sender that the kernel still holds
 	s.turn <- nil
 	return nil, err
 }
