@@ -15,6 +15,7 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // Prefix starts the name of every shared object that fabricctl creates; dialects change case and separators as the
@@ -212,7 +213,9 @@ type Facts struct {
 	Owners   []string          `json:"owners,omitempty"`  // competing owners found, one sentence each; writing is refused while there are any
 	Notes    []string          `json:"notes,omitempty"`   // what else a reader should know
 	NICs     []HostNIC         `json:"nics,omitempty"`    // of a host, by name
-	Names    Names             `json:"-"`                 // adopted names, from the plan
+	// Personalities are those of NICs that are not built in: users describe them, and the host was told.
+	Personalities []profiles.Personality `json:"personalities,omitempty"`
+	Names         Names                  `json:"-"` // adopted names, from the plan
 }
 
 // Op is what a change does.

@@ -382,6 +382,7 @@ type Port struct {
 	Rail     int           `json:",omitzero"` // hosts: the rail, from 1; 0 = none
 	NIC      string        `json:",omitzero"` // hosts: the NIC's model as in the catalog, "" when not given
 	PCI      string        `json:",omitzero"` // hosts: the NIC's PCI address, "" when the inventory gives none
+	RDMA     string        `json:",omitzero"` // hosts: the NIC's RDMA device, such as "mlx5_0"; "" when the inventory gives none
 	Carries  model.Carries `json:",omitzero"` // what runs over the link; 0 = not said
 	Breakout int           `json:",omitzero"` // how many links the physical port carries; 0 and 1 mean that this one has it alone
 	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects
@@ -416,6 +417,7 @@ type Device struct {
 	State    State
 	Manage   Manage
 	Profile  profiles.Platform `json:",omitzero"` // hardware facts
+	Catalog  *profiles.Catalog `json:"-"`         // where NICs and their drivers are described; nil = what is built in
 	Pools    Pools             `json:",omitzero"` // wanted: of the profile; live: as the device says
 	Classes  [8]string         // class name per priority, "" = the model does not name it
 	CNP      string            // name of the class that carries congestion notifications, "" = the model names none

@@ -75,6 +75,7 @@ func (r *resolver) device(m *model.Device) Device {
 		Ports: make([]Port, 0, len(m.Ports)), Origins: OriginTable{},
 	}
 	d.Profile = *r.platform(m.Platform.V)
+	d.Catalog = r.f.Catalog
 	hosts := !m.Host && hasHosts(m)
 	if !m.Host {
 		d.Pools = poolsOf(&d.Profile, hosts)
