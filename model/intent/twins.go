@@ -8,7 +8,7 @@ func Twins(a, b *Device) bool {
 	switch {
 	case a.Platform != b.Platform || a.Fabric != b.Fabric || a.Role != b.Role || a.Tier != b.Tier:
 	case a.Host != b.Host || a.State != b.State || a.Manage != b.Manage || a.Pools != b.Pools:
-	case a.Classes != b.Classes || a.CNP != b.CNP || a.RoCE != b.RoCE || a.NCCL != b.NCCL:
+	case a.Classes != b.Classes || a.CNP != b.CNP || a.RoCE != b.RoCE || a.NCCL != b.NCCL || a.Catalog != b.Catalog:
 	case !slices.Equal(a.Policies, b.Policies) || len(a.Ports) != len(b.Ports):
 	default:
 		for i := range a.Ports {
