@@ -183,6 +183,7 @@ func (t *topology) bindNICs(d *Device, n *node) {
 		p.PCI = winning(text(e.get("pci")), p.PCI)
 		p.Iface = winning(text(e.get("netdev")).Or(text(e.get("pci"))), p.Iface)
 		p.NIC = winning(text(e.get("model")), p.NIC)
+		p.RDMA, p.IP = winning(text(e.get("rdma")), p.RDMA), text(e.get("ip"))
 		t.bindRail(d, p, integer(e.get("rail")))
 		if c := e.get("carries"); c != nil {
 			p.Carries = decodeCarries(c)

@@ -18,8 +18,11 @@ func (f *Fabric) decode(n *node) {
 	f.Routing, f.Routes = text(n.get("topology", "routing")), decodeRoutes(n.get("topology", "routes"))
 	f.NCCL = NCCL{
 		Class: text(n.get("nccl", "class")), Timeout: integer(n.get("nccl", "timeout")),
-		RetryCount: integer(n.get("nccl", "retry_count")),
+		RetryCount: integer(n.get("nccl", "retry_count")), Version: value(n.get("nccl", "version"), parseNCCLVersion),
+		QPs: integer(n.get("nccl", "qps_per_connection")), Sockets: textsOf(n.get("nccl", "socket_ifname")),
+		Family: text(n.get("nccl", "address_family")), HCA: text(n.get("nccl", "hca")), CrossNIC: integer(n.get("nccl", "cross_nic")),
 	}
+	f.Hosts = decodeHosts(n.get("hosts"))
 	for _, a := range n.get("acknowledge").list() {
 		f.Acks = append(f.Acks, Ack{Rule: text(a.get("rule")), Reason: text(a.get("reason")), Role: text(a.get("role")), Device: text(a.get("device"))})
 	}
@@ -126,6 +129,23 @@ func withLost(element, list *Origin) *Origin {
 	return &o
 }
 
+// maxTexts is how many elements of a list of names are looked at.
+const maxTexts = 64
+
+// textsOf are the elements of a list, or a single value as the only one.
+func textsOf(n *node) []Value[string] {
+	if t := text(n); t.Set {
+		return []Value[string]{t}
+	}
+	var ts []Value[string]
+	for _, e := range n.list() {
+		if t := text(e); t.Set && len(ts) < maxTexts {
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
 func decodeWatchdog(n *node) Watchdog {
 	span := func(key string) Value[units.Duration] { return value(n.get(key), units.ParseDuration) }
 	return Watchdog{Detect: span("detect"), Restore: span("restore"), Poll: span("poll"), Action: text(n.get("action"))}
@@ -146,7 +166,7 @@ func decodeManage(n *node) Manage {
 func decodeOverride(n *node) *Override {
 	o := &Override{
 		Pos: n.pos(), State: text(n.get("state")), Manage: decodeManage(n.get("manage")), MTU: decodeMTU(n.get("mtu")),
-		Watchdog: decodeWatchdog(n.get("pfc_watchdog")),
+		Watchdog: decodeWatchdog(n.get("pfc_watchdog")), Hosts: decodeHosts(n.get("hosts")),
 	}
 	o.Classes = decodeClasses(n.get("classes"))
 	for key, to := range map[string]*map[string]*Override{"devices": &o.Devices, "ports": &o.Ports} {

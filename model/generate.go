@@ -52,6 +52,7 @@ type servers struct {
 	nic      Value[string]
 	carries  Value[Carries]
 	netdevs  []Value[string]
+	rdma     []Value[string] // names of RDMA devices
 	link     linkKind
 }
 
@@ -68,6 +69,9 @@ func decodeServers(n *node, role, key, down string, link linkKind) servers {
 	}
 	for _, e := range n.get("netdevs").list() {
 		s.netdevs = append(s.netdevs, text(e))
+	}
+	for _, e := range n.get("rdma").list() {
+		s.rdma = append(s.rdma, text(e))
 	}
 	return s
 }
@@ -160,6 +164,13 @@ func (t *topology) check(n *node, c *counts) bool {
 					"%d interface names for %d NICs per host", len(s.netdevs), most)
 			}
 			s.netdevs = s.netdevs[:most]
+		}
+		if most := s.nics(c.planes); len(s.rdma) > most {
+			if !t.broken {
+				t.found.Errorf("topology", s.rdma[most].Pos(), "remove the names that are too many, or raise rails",
+					"%d RDMA devices for %d NICs per host", len(s.rdma), most)
+			}
+			s.rdma = s.rdma[:most]
 		}
 	}
 	switch g := max(c.groups.V, 1); {
@@ -301,6 +312,9 @@ func (t *topology) serve(leaf *made, l, plane int, c *counts, s *servers, hosts 
 			low.Carries, low.NIC = s.carries, s.nic
 			if nic+i < len(s.netdevs) {
 				low.Iface = s.netdevs[nic+i]
+			}
+			if nic+i < len(s.rdma) {
+				low.RDMA = s.rdma[nic+i]
 			}
 			if s.rails.V > 1 {
 				low.Rail = rail + 1

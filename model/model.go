@@ -48,6 +48,7 @@ type Fabric struct {
 	Classes   []Class // in the order of the model
 	Watchdog  Watchdog
 	NCCL      NCCL
+	Hosts     Hosts
 	Apps      []Application // the marking table: who marks what, in the order of the model
 	Manage    FabricManage
 	Adopt     Value[bool] // manage.adopt: objects bound by modelled ports alone may be taken over
@@ -129,6 +130,12 @@ type NCCL struct {
 	Class      Value[string]
 	Timeout    Value[int]
 	RetryCount Value[int]
+	Version    Value[NCCLVersion] // the oldest in use; not set: one that finds the GID by itself
+	QPs        Value[int]         // qps_per_connection
+	Sockets    []Value[string]    // socket_ifname: interfaces of what is not RDMA, exactly these
+	Family     Value[string]      // ipv4, ipv6; not set: that of the NICs' addresses in the inventory, else ipv4
+	HCA        Value[string]      // auto, off; not set: auto
+	CrossNIC   Value[int]
 }
 
 // AreaNames are the areas of ownership, as written under manage.
@@ -181,13 +188,14 @@ type Override struct {
 	MTU      MTU
 	Classes  []Class // only the fields that an override may change are set
 	Watchdog Watchdog
+	Hosts    Hosts
 	Devices  map[string]*Override // of a role
 	Ports    map[string]*Override // of a device
 }
 
 // Shapes reports whether o itself (not what is below it) changes behaviour, and so names a site of its own.
 func (o *Override) Shapes() bool {
-	return o != nil && (o.MTU.Fabric.Set || o.MTU.Host.Set || len(o.Classes) > 0 || o.Watchdog != Watchdog{})
+	return o != nil && (o.MTU.Fabric.Set || o.MTU.Host.Set || len(o.Classes) > 0 || o.Watchdog != Watchdog{} || o.Hosts != Hosts{})
 }
 
 // Device is a switch or host of the expanded topology.
@@ -221,6 +229,8 @@ type Port struct {
 	Rail     int            // of a host's port: its rail, from 1; 0 = not on a rail
 	NIC      Value[string]  // of a host's port: the NIC's model
 	PCI      Value[string]  // of a host's port: the NIC's PCI address, where the inventory gives one
+	RDMA     Value[string]  // of a host's port: the name of its RDMA device, such as mlx5_0, where the model gives one
+	IP       Value[string]  // of a host's port: its address on the fabric, with the length of its prefix
 	Carries  Value[Carries] // what runs over the link; 0 = not said
 	From     *Origin        // the line that made it exist
 	Override *Override      // of this port, nil if none

@@ -35,6 +35,7 @@ func Rules() []Rule {
 		{"profile", "a Profile document describes no hardware that could exist"},
 		{"redundancy", "the switches of a bond are in different redundancy groups"},
 		{"rest-class", "there must be exactly one class with dscp: rest"},
+		{"roce-class", "it is not clear which class the storage of hosts uses"},
 		{"serial", "a serial number is given that cannot be read from the device, so nothing is compared with it"},
 		{"starting-values", "a lossless class has no thresholds, and starts with values that nobody chose"},
 		{"topology", "counts, links or NICs do not fit together"},

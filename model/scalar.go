@@ -249,6 +249,19 @@ func ifaceScalar() *scalar {
 	}}
 }
 
+// rdmaScalar is the name of an RDMA device. The port is not part of it.
+func rdmaScalar() *scalar {
+	return &scalar{noun: "RDMA device such as mlx5_0", schema: plainSchema(namePattern), parse: func(s string) (string, *problem) {
+		if name, port, ok := strings.Cut(s, ":"); ok && isName(name, "-_.") && isDigits(port) {
+			return "", &problem{"name", "holds a port", "write " + name}
+		}
+		if !isName(s, "-_.") {
+			return "", &problem{"name", "is not the name of an RDMA device", "write it as ls /sys/class/infiniband does: mlx5_0"}
+		}
+		return s, nil
+	}}
+}
+
 func isName(s, extra string) bool {
 	if s == "" || len(s) > maxName || strings.IndexByte(extra, s[0]) >= 0 {
 		return false

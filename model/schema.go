@@ -95,7 +95,14 @@ func fabricSchema() *field {
 			leaf("class", nameScalar(), "class that NCCL traffic uses; default: that of the application nccl, or the only lossless class"),
 			leaf("timeout", intScalar("exponent", 1, 31), "NCCL_IB_TIMEOUT, an exponent n: a lost packet is noticed after 4.096us times 2 to the n (20 is 4.3s)"),
 			leaf("retry_count", intScalar("count", 1, 7), "NCCL_IB_RETRY_CNT: how often a send is repeated before the job fails"),
+			leaf("version", ncclVersionScalar(), "oldest NCCL in use; before 2.21 the GID index of the host's address is written, from 2.21 on NCCL finds it; default 2.21"),
+			leaf("qps_per_connection", intScalar("number", 1, 128), "NCCL_IB_QPS_PER_CONNECTION: queue pairs of each connection, over which ECMP spreads it"),
+			field{key: "socket_ifname", example: "eno1", doc: "NCCL_SOCKET_IFNAME: interfaces of what is not RDMA, one or a list; exactly these, not all that begin so", scalar: ifaceScalar(), list: &field{key: "interface", scalar: ifaceScalar()}},
+			leaf("address_family", enumScalar("ipv4", "ipv6"), "NCCL_IB_ADDR_FAMILY: of the GIDs that NCCL uses; default: that of the NICs' addresses in the inventory, else ipv4"),
+			leaf("hca", enumScalar("auto", "off"), "NCCL_IB_HCA: auto, the RDMA devices of the host's ports in the order of rails (the default); off, not written"),
+			leaf("cross_nic", intScalar("number", 0, 2), "NCCL_CROSS_NIC: whether rings may change rails: 0 never, which suits rails, 1 they may, 2 NCCL decides"),
 		).like("{class: training}"),
+		hostsSchema(),
 		field{key: "applications", doc: "the marking table: which application sends in which class", named: true, example: "[{name: nccl, business: training, class: training}]", list: &field{key: "application", kids: []field{
 			leaf("name", nameScalar(), "name of the application, such as nccl or nvme-of").must().like("nccl"),
 			leaf("business", textScalar("business"), "whose traffic it is; different ones do not share a lossless class"),
@@ -143,6 +150,7 @@ func topologySchema() field {
 			leaf("nic", textScalar("NIC model"), "model of the NICs, such as connectx-7; fabricctl profiles lists them"),
 			carries,
 			field{key: "netdevs", doc: "interface names of NIC 1, 2, … where they are the same on every host", example: "[rdma0]", list: &field{key: "netdev", scalar: ifaceScalar()}},
+			field{key: "rdma", doc: "names of the RDMA devices of NIC 1, 2, … where they are the same on every host", example: "[mlx5_0]", list: &field{key: "RDMA device", scalar: rdmaScalar()}},
 		).like("{per_leaf: 8}")
 	}
 	parallel := leaf("parallel", intScalar("number", 1, 64), "links between the same two devices; default 1")
@@ -195,6 +203,7 @@ func topologySchema() field {
 				leaf("bond", nameScalar(), "bond that a host's port is a member of"),
 				leaf("rail", intScalar("rail", 0, 63), "rail of a host's port, from 0"),
 				leaf("nic", textScalar("NIC model"), "NIC model of a host's port"),
+				leaf("rdma", rdmaScalar(), "name of the RDMA device of a host's port, such as mlx5_0"),
 				carries,
 			}}},
 		}}},
@@ -326,6 +335,7 @@ func overrideKids() []field {
 		mtuSchema(false),
 		{key: "classes", doc: "what differs in classes here, each by its name", named: true, list: classSchema(false)},
 		watchdogSchema(),
+		hostsSchema(),
 	}
 }
 
@@ -382,7 +392,8 @@ func inventorySchema() *field {
 		field{key: "nics", doc: "NICs of a host: NIC 1 first", example: "[{netdev: rdma0}]", list: &field{key: "NIC", kids: []field{
 			leaf("netdev", ifaceScalar(), "interface name on the host, such as rdma0").called("name", "interface", "iface", "dev"),
 			leaf("pci", pciScalar(), "PCI address, when the interface name is not fixed"),
-			leaf("ip", prefixScalar(), "address on the fabric, with its prefix length").inert(),
+			leaf("rdma", rdmaScalar(), "name of its RDMA device, such as mlx5_0, where no host was read yet"),
+			leaf("ip", prefixScalar(), "address on the fabric, with its prefix length; it tells which GID is the right one"),
 			leaf("rail", intScalar("rail", 0, 63), "rail, from 0; must agree with the topology"),
 			leaf("model", textScalar("NIC model"), "model of the NIC, such as connectx-7; fabricctl profiles lists them"),
 			{key: "carries", doc: "what runs over it: rdma, storage, management", list: &field{key: "kind of traffic", scalar: enumScalar(CarriesNames()...)}},

@@ -194,6 +194,7 @@ func (t *topology) change(p *Port, n *node) {
 		p.Rail = rail.V + 1
 	}
 	p.NIC = winning(text(n.get("nic")), p.NIC)
+	p.RDMA = winning(text(n.get("rdma")), p.RDMA)
 	if c := n.get("carries"); c != nil {
 		p.Carries = decodeCarries(c)
 	}

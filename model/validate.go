@@ -26,7 +26,8 @@ func (v *validator) all() {
 	v.classes()
 	v.mtu()
 	v.watchdog("pfc_watchdog", v.f.Watchdog, v.f.Watchdog)
-	v.nccl()
+	v.dataClass("nccl.class", v.f.NCCL.Class)
+	v.hosts("hosts", v.f.Hosts, v.f.Hosts)
 	v.applications()
 	v.acknowledgements()
 	v.platforms()
@@ -402,22 +403,6 @@ func (v *validator) watchdog(what string, given, effective Watchdog) {
 		if n := v.f.docs.fabric.kids["pfc_watchdog"]; !x.set && !(n != nil && hasBad(n)) {
 			v.found.Errorf("missing", pos, fmt.Sprintf("add %s: %s", x.key, x.such), "%s has no %s", what, x.key)
 		}
-	}
-}
-
-func (v *validator) nccl() {
-	c := v.f.NCCL.Class
-	if !c.Set || len(v.f.Classes) == 0 {
-		return
-	}
-	i := slices.IndexFunc(v.f.Classes, func(k Class) bool { return k.Name == c.V })
-	switch {
-	case i < 0 && !v.doubtful():
-		v.found.Errorf("unknown-name", c.Pos(), didYouMean(c.V, v.classNames()), "nccl.class: there is no class %s", c.V)
-	case i >= 0 && v.f.Classes[i].Rest.V:
-		v.found.Errorf("value", c.Pos(), "name a class with code points of its own", "nccl.class: %s takes the rest and has no code point to send with", c.V)
-	case i >= 0 && v.f.Classes[i].Role.V == "cnp":
-		v.found.Errorf("value", c.Pos(), "name a class for data", "nccl.class: %s carries congestion notifications, which data would hold up", c.V)
 	}
 }
 

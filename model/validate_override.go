@@ -47,9 +47,17 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 		for _, pos := range o.Watchdog.places() {
 			foreign(pos, "pfc_watchdog", "hosts")
 		}
+		hosts := v.f.Hosts
+		for _, a := range slices.Backward(above) {
+			hosts = a.Hosts.Over(hosts)
+		}
+		v.hosts(path+".hosts", o.Hosts, o.Hosts.Over(hosts))
 		return
 	}
 	foreign(o.MTU.Host.Pos(), "mtu.host", "switches")
+	for _, pos := range o.Hosts.places() {
+		foreign(pos, "hosts", "switches")
+	}
 	wd := v.f.Watchdog
 	for _, a := range slices.Backward(above) {
 		wd = a.Watchdog.Over(wd)

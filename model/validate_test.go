@@ -243,7 +243,7 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{"duplicate": true, "missing": true, "cnp-class": true, "rest-class": true}
-	for _, said := range []string{"nccl-class", "buffer-by-hand", "starting-values", "xoff-share"} { // by intent.Resolve
+	for _, said := range []string{"nccl-class", "roce-class", "buffer-by-hand", "starting-values", "xoff-share"} { // by intent.Resolve
 		used[said] = true
 	}
 	call := regexp.MustCompile(`(?:Errorf|Warningf|Infof|fail|problem\{|Rule:)[\s(]*"([a-z-]+)"`)

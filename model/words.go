@@ -176,7 +176,7 @@ func runs(names []string) []string {
 
 // known lists words for a hint, not too many.
 func known(list []string) string {
-	const most = 12
+	const most = 14
 	if len(list) == 0 {
 		return ""
 	}

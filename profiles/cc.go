@@ -42,8 +42,8 @@ const (
 // hold them.
 func CCParams() [NumCC]CCParam {
 	return [NumCC]CCParam{
-		{Name: "clamp_tgt_rate", Unit: CCSwitch, Max: 1, Doc: "on: each CNP sets the target rate to the current rate, so that recovery starts from there", Source: ccMeaning},
-		{Name: "clamp_tgt_rate_after_time_inc", Unit: CCSwitch, Max: 1, Doc: "on: the same after the timer has raised the rate", Source: ccMeaning},
+		{Name: "clamp_tgt_rate", Unit: CCSwitch, Max: 1, Doc: "true: each CNP sets the target rate to the current rate, so that recovery starts from there", Source: ccMeaning},
+		{Name: "clamp_tgt_rate_after_time_inc", Unit: CCSwitch, Max: 1, Doc: "true: the same after the timer has raised the rate", Source: ccMeaning},
 		{Name: "time_reset", Unit: CCTime, Min: 1, Doc: "time between two increases of the rate by the timer", Source: ccMeaning},
 		{Name: "byte_reset", Unit: CCBytes, Doc: "bytes sent between two increases of the rate by the byte counter; 0B: the counter is off", Source: ccMeaning},
 		{Name: "threshold", Unit: CCCount, Min: 1, Doc: "increases in fast recovery before the rate grows by ai_rate", Source: ccMeaning},
@@ -72,10 +72,7 @@ func CCIndex(name string) int {
 func (p CCParam) Text(n uint32) string {
 	switch p.Unit {
 	case CCSwitch:
-		if n == 0 {
-			return "off"
-		}
-		return "on"
+		return strconv.FormatBool(n != 0)
 	case CCRate:
 		return (units.BitRate(n) * units.Mbps).String()
 	case CCTime:

@@ -362,7 +362,7 @@ func (p *Policy) Lossless() []int {
 // "watchdog.detect", "watchdog.restore", "watchdog.poll", "watchdog.action", "watchdog.skips"; of hosts those that hostValues names.
 type Field string
 
-// OriginTable says where the values of a device came from: by Port.Variant (of hosts by override site), then by field.
+// OriginTable says where the values of a device came from: by Port.Variant, then by field.
 // Devices share maps.
 type OriginTable map[string]map[Field]*model.Origin
 
@@ -382,7 +382,9 @@ type Port struct {
 	Rail     int           `json:",omitzero"` // hosts: the rail, from 1; 0 = none
 	NIC      string        `json:",omitzero"` // hosts: the NIC's model as in the catalog, "" when not given
 	PCI      string        `json:",omitzero"` // hosts: the NIC's PCI address, "" when the inventory gives none
-	RDMA     string        `json:",omitzero"` // hosts: the NIC's RDMA device, such as "mlx5_0"; "" when the inventory gives none
+	RDMA     string        `json:",omitzero"` // hosts: the name of the NIC's RDMA device, such as "mlx5_0", "" when the model gives none
+	IP       string        `json:",omitzero"` // hosts: the NIC's address on the fabric with the length of its prefix, "" when the inventory gives none
+	IPAt     *model.Origin `json:"-"`         // the line that gives the address
 	Carries  model.Carries `json:",omitzero"` // what runs over the link; 0 = not said
 	Breakout int           `json:",omitzero"` // how many links the physical port carries; 0 and 1 mean that this one has it alone
 	Site     string        // the override site, such as "fabric" or "leaf.leaf1"; names shared objects

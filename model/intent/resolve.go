@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,11 +18,7 @@ import (
 // number and all others share group 0; switches trust DSCP. An unused port is left alone: its policy knows nothing. At a
 // border port lossless ends: what is lossless elsewhere is sent there without pause and without a watchdog.
 func Resolve(f *model.Fabric) (*Net, diag.List) {
-	r := &resolver{
-		f: f, cache: map[chain]*compiled{}, idle: &compiled{}, platforms: map[string]*profiles.Platform{},
-		starts: map[startKey]starting{}, handed: map[[2]string]bool{},
-	}
-	r.nccl, r.ncclOrigins = r.hostNCCL()
+	r := newResolver(f)
 	n := &Net{Fabric: f.Name.V, Routing: routing(f), Routes: listedRoutes(f), Devices: make([]Device, 0, len(f.Devices))}
 	for i := range f.Devices {
 		n.Devices = append(n.Devices, r.device(&f.Devices[i]))
@@ -42,13 +39,25 @@ type resolver struct {
 	ncclOrigins map[Field]*model.Origin
 	platforms   map[string]*profiles.Platform
 	starts      map[startKey]starting // values that nobody chose
+	unmarked    map[string]bool       // roles of hosts of which it was said that nothing marks their storage
 	handed      map[[2]string]bool    // class and platform of which it was said that something is not written
+}
+
+func newResolver(f *model.Fabric) *resolver {
+	r := &resolver{
+		f: f, cache: map[chain]*compiled{}, idle: &compiled{}, platforms: map[string]*profiles.Platform{},
+		starts: map[startKey]starting{}, handed: map[[2]string]bool{}, unmarked: map[string]bool{},
+	}
+	r.nccl, r.ncclOrigins = r.hostNCCL()
+	return r
 }
 
 // chain is what decides a policy: the overrides that shape it, from role to port, nil where there is none.
 type chain struct {
 	host, border       bool
 	silent             bool // a host whose links carry something, and no RDMA: there is nothing to tell NCCL
+	plain              bool // a NIC that carries something, and neither RDMA nor storage: no class is its business
+	storage            bool // a NIC that carries storage and no other RDMA
 	role, device, port *model.Override
 	link               link
 }
@@ -85,7 +94,7 @@ func (r *resolver) device(m *model.Device) Device {
 		d.Known = Known{Serial: e.Serial.Pos(), Hostname: e.Hostname.Pos(), Device: e.Pos}
 	}
 	if m.Host {
-		d.RoCE = r.f.MTU.RoCE.V
+		d.RoCE, d.NCCL = r.f.MTU.RoCE.V, r.ownNCCL(m)
 	}
 	for i := range r.f.Classes {
 		c := &r.f.Classes[i]
@@ -98,7 +107,7 @@ func (r *resolver) device(m *model.Device) Device {
 	index := map[*compiled]int32{}
 	for i := range m.Ports {
 		p := &m.Ports[i]
-		var l link
+		l := link{cable: p.Cable.V}
 		if !m.Host {
 			l = linkOf(m, p, d.Profile.Lanes, hosts)
 		}
@@ -115,15 +124,13 @@ func (r *resolver) device(m *model.Device) Device {
 		variant := ""
 		switch {
 		case c == r.idle:
-		case m.Host:
-			d.Origins[site] = c.origins
 		default:
 			variant = c.variant
 			d.Origins[variant] = c.origins
 		}
 		d.Ports = append(d.Ports, Port{
 			Name: p.Name, Iface: p.Iface.V, Peer: p.Peer, PeerPort: p.PeerPort, Role: p.Role, Site: site, Variant: variant, Ramps: c.ramps,
-			IfaceAt: p.Iface.From, RoleAt: p.RoleAt, Bond: p.Bond, Rail: p.Rail, NIC: p.NIC.V, PCI: p.PCI.V, Carries: p.Carries.V, Breakout: p.Breakout,
+			RDMA: p.RDMA.V, IP: p.IP.V, IPAt: p.IP.From, IfaceAt: p.Iface.From, RoleAt: p.RoleAt, Bond: p.Bond, Rail: p.Rail, NIC: p.NIC.V, PCI: p.PCI.V, Carries: p.Carries.V, Breakout: p.Breakout,
 			Speed: p.Speed.V, Cable: p.Cable.V, State: stateOver(state, p.Override),
 			Manage: owned, Policy: at,
 		})
@@ -134,7 +141,11 @@ func (r *resolver) device(m *model.Device) Device {
 
 // site names the most specific override that shapes a port's policy, and compiles the policy.
 func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port, silent bool, l link) (string, *compiled) {
-	k, site := chain{host: m.Host, silent: silent, border: p.Role == "border", link: l}, "fabric"
+	k, site := chain{host: m.Host, silent: silent && m.Host, border: p.Role == "border", link: l}, "fabric"
+	if carries := p.Carries.V; m.Host && carries != 0 && carries&model.CarriesRDMA == 0 {
+		k.storage = carries&model.CarriesStorage != 0
+		k.plain = !k.storage
+	}
 	if role.Shapes() {
 		k.role, site = role, m.Role
 	}
@@ -149,68 +160,52 @@ func (r *resolver) site(m *model.Device, role *model.Override, p *model.Port, si
 	}
 	c := r.cache[k]
 	if c == nil {
-		c = r.compile(k, p.Cable.From)
+		c = r.compile(k, m.Role, p.Cable.From)
 		c.variant = site + "@" + l.variant()
+		if m.Host {
+			c.variant = fmt.Sprintf("%s@%s-%s", site, l.cable, model.Carries(p.Carries.V))
+		}
 		r.cache[k] = c
 	}
 	return site, c
 }
 
-// compile makes the policy of a chain. cable is where the length of the first such cable is from.
-func (r *resolver) compile(k chain, cable *model.Origin) *compiled {
-	mtu, watchdog, classes := r.f.MTU, r.f.Watchdog, slices.Clone(r.f.Classes)
+// compile makes the policy of a chain. role is that of the first such device, and cable is where the length of its cable
+// is from.
+func (r *resolver) compile(k chain, role string, cable *model.Origin) *compiled {
+	mtu, watchdog, classes, hosts := r.f.MTU, r.f.Watchdog, slices.Clone(r.f.Classes), r.f.Hosts
 	for _, o := range []*model.Override{k.role, k.device, k.port} {
 		if o == nil {
 			continue
 		}
-		mtu, watchdog = o.MTU.Over(mtu), o.Watchdog.Over(watchdog)
+		mtu, watchdog, hosts = o.MTU.Over(mtu), o.Watchdog.Over(watchdog), o.Hosts.Over(hosts)
 		for _, c := range o.Classes {
 			if i := slices.IndexFunc(classes, func(b model.Class) bool { return b.Name == c.Name }); i >= 0 {
 				classes[i] = c.Over(classes[i])
 			}
 		}
 	}
-	c := &compiled{origins: map[Field]*model.Origin{}}
 	if k.host {
-		c.policy = Policy{Known: HostAreas, MTU: mtu.Host.V}
-		c.set("mtu", mtu.Host.From)
-		c.set("roce", mtu.RoCE.From)
-		if k.silent {
-			return c
-		}
-		c.policy.NCCL = r.nccl
-		for f, o := range r.ncclOrigins {
-			c.set(f, o)
+		c := r.host(k, role, mtu, hosts, classes, cable)
+		if c.policy = c.policy.Only(HostAreas); !HostAreas.Has(AreaRoCE) { // the dialect writes three variables so far
+			n := c.policy.NCCL
+			c.policy.NCCL = NCCL{On: n.On, TrafficClass: n.TrafficClass, Timeout: n.Timeout, RetryCount: n.RetryCount}
 		}
 		return c
 	}
+	c := &compiled{origins: map[Field]*model.Origin{}}
 	os, _, _ := strings.Cut(k.link.platform, "/")
-	c.policy = Policy{Known: AreasOf(os), MTU: mtu.Fabric.V, Trust: TrustDSCP}
+	c.policy = Policy{Known: AreasOf(os), MTU: mtu.Fabric.V}
 	c.set("mtu", mtu.Fabric.From)
 	c.set("trust", &model.Origin{Kind: model.FromDefault, Ref: "the model speaks of code points, so switches trust DSCP"})
-	for i := range 8 {
-		c.policy.TCQueue[i], c.policy.PFCQueue[i] = uint8(i), uint8(i)
-	}
-	for i := range c.policy.DSCP {
-		c.policy.DSCP[i] = Unmapped
-	}
 	if k.border {
 		for i := range classes {
 			classes[i].Lossless = endAtBorder(classes[i].Lossless)
 		}
 	}
 	r.start(c, classes, k.link)
-	lossless := false
-	for i := range classes {
-		c.class(&classes[i])
-		lossless = lossless || classes[i].Lossless.V
-	}
-	for i := range classes {
-		if classes[i].Rest.V {
-			c.rest(&classes[i])
-		}
-	}
-	if lossless && watchdog.Detect.Set {
+	c.maps(classes)
+	if watchdog.Detect.Set && slices.ContainsFunc(classes, func(k model.Class) bool { return k.Lossless.V }) {
 		c.watchdog(watchdog)
 	}
 	if c.policy.Known.Has(AreaBuffer) {
@@ -238,6 +233,25 @@ func endAtBorder(v model.Value[bool]) model.Value[bool] {
 func (c *compiled) set(f Field, o *model.Origin) {
 	if o != nil {
 		c.origins[f] = o
+	}
+}
+
+// maps writes the classes into the policy. A priority is also a traffic class, and a queue.
+func (c *compiled) maps(classes []model.Class) {
+	c.policy.Trust = TrustDSCP
+	for i := range 8 {
+		c.policy.TCQueue[i], c.policy.PFCQueue[i] = uint8(i), uint8(i)
+	}
+	for i := range c.policy.DSCP {
+		c.policy.DSCP[i] = Unmapped
+	}
+	for i := range classes {
+		c.class(&classes[i])
+	}
+	for i := range classes {
+		if classes[i].Rest.V {
+			c.rest(&classes[i])
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package intent
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/fabricctl/fabricctl/model"
@@ -62,71 +61,4 @@ func stateOver(below State, o *model.Override) State {
 		}
 	}
 	return below
-}
-
-// hostNCCL is what hosts tell NCCL: the traffic class, which is the ToS byte (DSCP << 2; the two ECN bits stay 0) of what
-// the application nccl marks, or else of the first code point of the class it uses.
-func (r *resolver) hostNCCL() (NCCL, map[Field]*model.Origin) {
-	class := r.ncclClass()
-	if class == nil {
-		return NCCL{}, nil
-	}
-	d, m := class.DSCP[0], r.f.NCCL
-	if app := r.ncclApp(); app != nil && app.Class.V == class.Name && app.DSCP.Set {
-		d = app.DSCP
-	}
-	n := NCCL{On: true, TrafficClass: d.V << 2, Timeout: uint8(m.Timeout.V), RetryCount: uint8(m.RetryCount.V)}
-	inputs := []*model.Origin{d.From}
-	if m.Class.Set {
-		inputs = append(inputs, m.Class.From)
-	} else if app := r.ncclApp(); app != nil {
-		inputs = append(inputs, app.Class.From)
-	}
-	return n, map[Field]*model.Origin{
-		"nccl.traffic_class": {Kind: model.FromFormula, Ref: "DSCP << 2 of class " + class.Name, Pos: d.Pos(), Inputs: inputs},
-		"nccl.timeout":       m.Timeout.From,
-		"nccl.retry_count":   m.RetryCount.From,
-	}
-}
-
-// ncclApp is the application nccl of the marking table; nil when there is none.
-func (r *resolver) ncclApp() *model.Application {
-	if i := slices.IndexFunc(r.f.Apps, func(a model.Application) bool { return a.Name == "nccl" }); i >= 0 {
-		return &r.f.Apps[i]
-	}
-	return nil
-}
-
-// ncclClass is the class that NCCL uses: the one named, else that of the application nccl, else the only lossless one;
-// nil when that is not clear.
-func (r *resolver) ncclClass() *model.Class {
-	if !slices.ContainsFunc(r.f.Devices, func(d model.Device) bool { return d.Host }) {
-		return nil
-	}
-	named := r.f.NCCL.Class
-	if app := r.ncclApp(); !named.Set && app != nil {
-		named = app.Class
-	}
-	var lossless []*model.Class
-	for i := range r.f.Classes {
-		c := &r.f.Classes[i]
-		if named.Set && c.Name == named.V {
-			if len(c.DSCP) == 0 {
-				return nil
-			}
-			return c
-		}
-		if c.Lossless.V && len(c.DSCP) > 0 {
-			lossless = append(lossless, c)
-		}
-	}
-	switch {
-	case named.Set || len(lossless) == 0:
-		return nil
-	case len(lossless) > 1:
-		r.found.Infof("nccl-class", lossless[1].Pos, "add nccl: {class: "+lossless[0].Name+"}",
-			"%d classes are lossless and nccl.class does not say which one NCCL uses, so nothing is written for it", len(lossless))
-		return nil
-	}
-	return lossless[0]
 }

@@ -236,7 +236,7 @@ func TestOrigins(t *testing.T) {
 	}
 	h := n.Device("host1")
 	for _, f := range []Field{"mtu", "nccl.traffic_class", "nccl.timeout", "nccl.retry_count"} {
-		if h.Origins.Get("fabric", f) == nil {
+		if h.Origin(h.Port("nic-1"), f) == nil {
 			t.Errorf("no origin for %s of a host", f)
 		}
 	}

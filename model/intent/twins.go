@@ -24,6 +24,6 @@ func Twins(a, b *Device) bool {
 // alone is p without what is at its other end, and without the lines that say so.
 func (p *Port) alone() Port {
 	q := *p
-	q.Peer, q.PeerPort, q.IfaceAt, q.RoleAt = "", "", nil, nil
+	q.Peer, q.PeerPort, q.IfaceAt, q.RoleAt, q.IPAt = "", "", nil, nil, nil
 	return q
 }

@@ -25,7 +25,7 @@ func TestTwinsLookAtEveryField(t *testing.T) {
 		},
 		{
 			"a port", func(d *Device) reflect.Value { return reflect.ValueOf(&d.Ports[1]).Elem() },
-			[]string{"Peer", "PeerPort", "IfaceAt", "RoleAt"},
+			[]string{"Peer", "PeerPort", "IfaceAt", "RoleAt", "IPAt"},
 		},
 		{"a policy", func(d *Device) reflect.Value { return reflect.ValueOf(&d.Policies[1]).Elem() }, nil},
 	} {
