@@ -23,6 +23,7 @@ type applyFlags struct {
 	planFlags
 	yes  bool
 	opts rollout.ApplyOptions
+	hook hookFlags
 }
 
 func (a *app) newApply() *cobra.Command {
@@ -37,7 +38,10 @@ cannot be written (exit 4). The model is needed with a plan file too: it says ho
 for more than it.
 
 Without a plan file, apply shows the plan and asks on a terminal, unless --yes is given; elsewhere --yes is needed. A change that makes links flap, or worse, needs
---allow-disruptive, and one that kills live queue pairs on a host needs --allow-jobs besides. Platforms that nobody has tried on a real device need --accept-unverified.`,
+--allow-disruptive, and one that kills live queue pairs on a host needs --allow-jobs besides. Platforms that nobody has tried on a real device need --accept-unverified.
+
+--drain-hook names a program that takes traffic off a device before links of it go down, and lets it come back: a job scheduler's, for
+hosts and for switches. A device that it cannot drain is not touched; what it drained, it is asked to undrain whatever happens.`,
 		Example: "  fabricctl apply -f pod1/ plan.json\n  fabricctl apply -f pod1/ --yes --allow-disruptive",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -58,6 +62,7 @@ Without a plan file, apply shows the plan and asks on a terminal, unless --yes i
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&o.opts.AllowDisruptive, "allow-disruptive", false, "allow changes that make links flap, or worse")
 	c.Flags().BoolVar(&o.opts.AllowJobs, "allow-jobs", false, "of those, allow the ones that kill live queue pairs of running jobs")
+	o.hook.register(c, "")
 	c.Flags().BoolVar(&o.opts.AcceptUnverified, "accept-unverified", false, "allow writing to platforms not tried on a real device")
 	return c
 }
@@ -84,6 +89,11 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if err != nil {
 		return err
 	}
+	h, err := o.hook.find(a, m.net.Fabric, "")
+	if err != nil {
+		return err
+	}
+	o.opts.DrainHook = drains(e, h)
 	e.Lines = new(rollout.Lines)
 	defer e.Lines.Close()
 	p, err := file()
@@ -140,8 +150,8 @@ func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
 	if devices > 0 && !o.AllowDisruptive {
 		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", diag.Count(ports, "port"), diag.Count(devices, "device"))
 	}
-	if n := working(p); n.Devices+n.Uncounted > 0 && !o.AllowJobs {
-		return fail(exitRefused, "wait until the jobs are done, or drain them, and plan again; --allow-jobs permits it", "nothing was written: %s", n)
+	if n := working(p); n.Devices+n.Uncounted > 0 && !o.AllowJobs && o.DrainHook == "" {
+		return fail(exitRefused, "wait until the jobs are done and plan again, or have them drained by --drain-hook; --allow-jobs permits it", "nothing was written: %s", n)
 	}
 	if untried := unverified(p); len(untried) > 0 && !o.AcceptUnverified {
 		return fail(exitRefused, "--accept-unverified permits it", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))

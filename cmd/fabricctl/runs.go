@@ -252,6 +252,7 @@ func (a *app) newRunsShow() *cobra.Command {
 
 func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.Engine, string) (*rollout.Run, error)) *cobra.Command {
 	var allowJobs bool
+	var hook hookFlags
 	c := &cobra.Command{
 		Use:   verb + " RUN",
 		Short: short,
@@ -278,16 +279,24 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 			}
 			e.Model = m.digest()
 			d.allowJobs = allowJobs
+			inherited := ""
 			if h, err := rollout.Show(e.StateDir, args[0], time.Now()); err == nil {
 				d.allowJobs = d.allowJobs || h.Options.AllowJobs
+				inherited = h.Options.DrainHook
 				if h.Fabric != m.net.Fabric {
 					fmt.Fprintf(a.sys.err, "warning: run %s is of fabric %s, and the model given with -f is of %s\n", args[0], h.Fabric, m.net.Fabric)
 				}
 			}
+			program, err := hook.find(a, m.net.Fabric, inherited)
+			if err != nil {
+				return err
+			}
+			drains(e, program)
 			r, err := act(ctx, e, args[0])
 			return a.finish(ctx, r, err, json)
 		},
 	}
+	hook.register(c, " (that of the run, when not given; none for none)")
 	c.Flags().BoolVar(&allowJobs, "allow-jobs", false, "kill live queue pairs of running jobs where the way there does; a run that was applied with it has that leave")
 	return c
 }

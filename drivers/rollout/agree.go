@@ -169,9 +169,13 @@ func (s *session) holds(live render.Config) error {
 	for _, r := range risks {
 		is = max(is, r.Class)
 	}
-	if n, known := jobsOf(risks); (n > 0 || !known) && !s.a.leave.AllowJobs {
+	if n, known := jobsOf(risks); (n > 0 || !known) && !s.a.leave.AllowJobs && (s.drained || s.e.Drainer == nil) {
+		when := "by now"
+		if s.drained {
+			when = "although it was drained"
+		}
 		return &RefusedError{
-			Reason: fmt.Sprintf("%s: by now there are %s, which the change would kill", s.dp.Name, jobsWord(n, known)),
+			Reason: fmt.Sprintf("%s: %s there are %s, which the change would kill", s.dp.Name, when, jobsWord(n, known)),
 			Hint:   "wait until the jobs are done and plan again; --allow-jobs permits it", Err: drivers.ErrJobs,
 		}
 	}

@@ -156,7 +156,7 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 	switch {
 	case len(disruptive) > 0 && !o.AllowDisruptive:
 		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %s: %s", diag.Count(ports, "port"), strings.Join(disruptive, ", ")), Hint: "--allow-disruptive permits it"}
-	case len(working) > 0 && !o.AllowJobs:
+	case len(working) > 0 && !o.AllowJobs && e.Drainer == nil: // what is drained has none left, or is refused then
 		return &RefusedError{
 			Reason: fmt.Sprintf("the plan kills %s of running jobs: %s", jobsWord(jobs, true), strings.Join(working, ", ")),
 			Hint:   "wait until they are done and plan again; --allow-jobs permits it", Err: drivers.ErrJobs,

@@ -27,6 +27,8 @@ type attempt struct {
 	tx    int             // number of the last transaction
 	saves map[string]bool // devices whose new configuration may have been saved
 	gone  error           // the journal vanished: nothing can be begun any more
+
+	jammed error // what was drained does not come back: nothing more is drained
 }
 
 func (a *attempt) append(kind string, data any) error { return a.seen(a.log.Append(kind, data)) }
@@ -198,6 +200,9 @@ func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(conte
 			idle := a.run.Kind == KindRollback && a.keep[r.Device] // it was back before, or never went
 			if !a.run.good(r) && !idle && gate == nil {
 				gate = fmt.Errorf("%s is %s, and later devices depend on it", r.Device, r.Outcome)
+				if r.Drained {
+					gate = a.stuck()
+				}
 			}
 		}
 	}
@@ -221,6 +226,7 @@ func (a *attempt) device(ctx context.Context, dp *DevicePlan, gate error, f func
 	default:
 		r = f(ctx, s)
 	}
+	s.undrain(ctx, &r)
 	s.emit(Event{Stage: StageDone, Outcome: r.Outcome, Message: r.Message})
 	return r
 }

@@ -136,6 +136,15 @@ func (s *session) undo(ctx context.Context, live render.Config) (render.Config, 
 	if err := s.quiet(ctx, ""); err != nil {
 		return live, err
 	}
+	did, err := s.drain(ctx)
+	if err != nil {
+		return live, err
+	}
+	if did {
+		if live, err = s.reread(ctx); err != nil {
+			return live, unreadable{err}
+		}
+	}
 	for i := len(s.dp.Steps) - 1; i >= 0; i-- {
 		if s.j.undone(live, i) {
 			continue

@@ -26,6 +26,7 @@ type Engine struct {
 	Progress func(Event)                                                      // called by one goroutine at a time; nil does nothing
 	Wait     func(ctx context.Context, d time.Duration) error                 // pause between attempts to reconnect; nil waits for real
 	Parallel int                                                              // devices at a time; 0 means 8
+	Drainer  Drainer                                                          // takes traffic off devices before a link of theirs goes down; nil does not
 	Lines    *Lines                                                           // connections from Plan to Apply; nil makes new ones
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
 	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
@@ -47,6 +48,8 @@ type ApplyOptions struct {
 	AllowDisruptive  bool `json:"allow_disruptive,omitempty"`  // risks of class flap and worse
 	AllowJobs        bool `json:"allow_jobs,omitempty"`        // of those, the ones that kill live queue pairs; the connections must have that leave too
 	AcceptUnverified bool `json:"accept_unverified,omitempty"` // platforms not tried on a real device
+
+	DrainHook string `json:"drain_hook,omitempty"` // the program behind Engine.Drainer, for who finishes the run
 }
 
 // Stage is what is being done to a device.
@@ -54,6 +57,8 @@ type Stage string
 
 const (
 	StageRead    Stage = "read"
+	StageDrain   Stage = "drain" // Message has the ports
+	StageUndrain Stage = "undrain"
 	StageCommit  Stage = "commit"
 	StageVerify  Stage = "verify"
 	StageConfirm Stage = "confirm"

@@ -16,26 +16,40 @@ import (
 // apply carries out the steps of a device that stands where the plan found it.
 func (s *session) apply(ctx context.Context) Result {
 	s.emit(Event{Stage: StageRead})
-	if r, done := s.onward(ctx); done {
-		return r
+	if _, disturbs := s.dp.disturbs(); s.e.Drainer == nil || !disturbs {
+		if r, done := s.onward(ctx); done {
+			return r
+		}
 	}
-	if err := s.dial(ctx); err != nil {
-		return s.untouched(ctx, nil, err)
+	err := s.approach(ctx)
+	if err == nil {
+		var did bool
+		if did, err = s.drain(ctx); did { // that may have taken an hour
+			err = s.approach(ctx)
+		}
 	}
-	if err := s.unowned(); err != nil {
-		return s.untouched(ctx, nil, err)
-	}
-	if err := s.reclaim(ctx, nil); err != nil {
-		return s.untouched(ctx, nil, err)
-	}
-	live, err := s.read(ctx)
 	if err != nil {
 		return s.untouched(ctx, nil, err)
 	}
-	if err := s.unmoved(live); err != nil {
-		return s.untouched(ctx, nil, err)
-	}
 	return s.forward(ctx, 0)
+}
+
+// approach wants a device, over a new connection, to stand where the plan found it.
+func (s *session) approach(ctx context.Context) error {
+	if err := s.dial(ctx); err != nil {
+		return err
+	}
+	if err := s.unowned(); err != nil {
+		return err
+	}
+	if err := s.reclaim(ctx, nil); err != nil {
+		return err
+	}
+	live, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	return s.unmoved(live)
 }
 
 // onward carries out the steps over the connection that the plan has left open. What the device was then need not be so

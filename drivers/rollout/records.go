@@ -21,6 +21,9 @@ import (
 //	attempt  somebody starts to work on it: apply, resume or rollback
 //	begin    a transaction is about to be sent; without a later "done" its outcome is unknown
 //	done     the transaction is in force, read back over a new connection
+//	drain    traffic is about to be taken off a device
+//	drained  what came of it
+//	undrain  traffic was let back, or could not be; without one, and without an error in it, the device is still drained
 //	save     the running configuration is about to be saved
 //	result   what is known about a device at the end of the attempt
 //	end      the attempt is over
@@ -29,6 +32,9 @@ const (
 	recAttempt = "attempt"
 	recBegin   = "begin"
 	recDone    = "done"
+	recDrain   = "drain"
+	recDrained = "drained"
+	recUndrain = "undrain"
 	recSave    = "save"
 	recResult  = "result"
 	recEnd     = "end"
@@ -102,6 +108,13 @@ type saveRecord struct {
 	Device string `json:"device"`
 }
 
+type drainRecord struct {
+	Device string   `json:"device"`
+	Ports  []string `json:"ports,omitempty"`
+	Said   string   `json:"said,omitempty"`
+	Error  string   `json:"error,omitempty"`
+}
+
 type endRecord struct {
 	Interrupted bool     `json:"interrupted,omitempty"`
 	Notes       []string `json:"notes,omitempty"`
@@ -114,6 +127,7 @@ type story struct {
 	begun    map[string]bool // devices to which a transaction may have been sent
 	open     map[string]bool // devices whose last transaction has no "done"
 	saved    map[string]bool // devices whose configuration may have been saved
+	drained  map[string]bool // devices that may be drained still
 	last     map[string]Result
 	txs      map[drivers.TxID]stepRecord
 	records  int
@@ -123,7 +137,7 @@ type story struct {
 // tell reads the records of one run.
 func tell(recs []journal.Record, torn *journal.Dropped) (*story, error) {
 	s := &story{
-		begun: map[string]bool{}, open: map[string]bool{}, saved: map[string]bool{}, last: map[string]Result{},
+		begun: map[string]bool{}, open: map[string]bool{}, saved: map[string]bool{}, drained: map[string]bool{}, last: map[string]Result{},
 		txs: map[drivers.TxID]stepRecord{}, records: len(recs), torn: torn,
 	}
 	switch {
@@ -178,6 +192,12 @@ func (s *story) add(r journal.Record) error {
 			return err
 		}
 		s.saved[x.Device] = true
+	case recDrain, recDrained, recUndrain:
+		var x drainRecord
+		if err := r.Into(&x); err != nil {
+			return err
+		}
+		s.drained[x.Device] = r.Kind != recUndrain || x.Error != ""
 	case recResult:
 		var x Result
 		if err := r.Into(&x); err != nil {

@@ -36,6 +36,7 @@ type Result struct {
 	Notes   []string `json:"notes,omitempty"`   // what a reader should know besides
 	Steps   int      `json:"steps"`             // transactions in the plan
 	Done    int      `json:"done"`              // transactions in force at the end
+	Drained bool     `json:"drained,omitempty"` // it was drained, and could not be undrained
 	Err     error    `json:"-"`                 // for errors.Is; nil in a result read from a journal
 }
 
@@ -83,7 +84,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ExitCode is the exit code of design section 14 for what Apply, Resume or Rollback returned: 0 done; 1 failed before
-// any change; 3 partly applied, held devices left out counting as such; 4 refused for safety, only held changes left, or
+// any change; 3 partly applied, devices that were left out for a hold or stay drained counting as such; 4 refused for safety, only held changes left, or
 // taken back; 5 needs hands, unknown, not recorded, or a damaged journal; 130 interrupted.
 func ExitCode(r *Run, err error) int {
 	var refused *RefusedError
@@ -101,6 +102,8 @@ func ExitCode(r *Run, err error) int {
 		switch {
 		case x.Outcome == Unknown || x.Outcome == NeedsHands:
 			return 5
+		case x.Drained && x.Cause == None:
+			done, bad = done+1, bad+1
 		case r.good(x):
 			if x.Outcome != Unchanged {
 				done++
@@ -131,7 +134,7 @@ func ExitCode(r *Run, err error) int {
 
 // good reports whether x is what the run wished for.
 func (r *Run) good(x Result) bool {
-	if x.Cause != None {
+	if x.Cause != None || x.Drained {
 		return false
 	}
 	if r.Kind == KindRollback {

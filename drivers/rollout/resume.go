@@ -46,14 +46,30 @@ func (s *session) resume(ctx context.Context, st *story) Result {
 			return s.takeBack(ctx, err)
 		}
 	}
-	if live, err = s.reread(ctx); err != nil {
-		return s.untouched(ctx, st, unreadable{err})
+	n, err := s.where(ctx)
+	if err == nil && n < len(s.dp.Steps) {
+		var did bool
+		if did, err = s.drain(ctx); did {
+			n, err = s.where(ctx)
+		}
+	}
+	if err != nil {
+		return s.untouched(ctx, st, err)
+	}
+	return s.forward(ctx, n)
+}
+
+// where is the number of steps that are in force, read over a new connection.
+func (s *session) where(ctx context.Context) (int, error) {
+	live, err := s.reread(ctx)
+	if err != nil {
+		return 0, unreadable{err}
 	}
 	n, _, ok := s.j.position(live)
 	if !ok {
-		return s.untouched(ctx, st, s.stale(live, 0))
+		return 0, s.stale(live, 0)
 	}
-	return s.forward(ctx, n)
+	return n, nil
 }
 
 // untouched is the result of a device that this attempt does not write to, and why; nil when it needs nothing. What it

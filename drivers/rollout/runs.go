@@ -122,6 +122,9 @@ func (s *story) status(held bool) Status {
 		}
 		good = good && last.good(r)
 	}
+	for _, still := range s.drained {
+		good, old = good && !still, old && !still
+	}
 	if good || old {
 		return Finished
 	}

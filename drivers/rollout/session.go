@@ -29,6 +29,7 @@ type session struct {
 	seen       render.Config // what was read last; nil before
 	wrote      bool          // the device was seen changed by this attempt
 	unanswered bool          // a transaction was given up on, and the device may still carry it out
+	drained    bool          // traffic was taken off the device, or was to be
 	reverts    time.Time     // when the device takes back by itself what is not confirmed; zero when nothing is
 }
 
