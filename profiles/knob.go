@@ -41,8 +41,9 @@ type Knob struct {
 	Command  []string    `json:"command,omitempty" yaml:"command"`     // instead of files: shows the value, and is run read-only, never by a shell
 	Read     string      `json:"read,omitempty" yaml:"read"`           // RE2 pattern that finds the value in what is read, by its group if it has one; "" = all of it
 	Absent   string      `json:"absent,omitempty" yaml:"absent"`       // canonical value where Read finds nothing; "" = that is an error
-	Write    string      `json:"write,omitempty" yaml:"write"`         // what is written, with {value} for the value; "" = {value}
-	Words    []string    `json:"words,omitempty" yaml:"words"`         // "canonical=raw", for values that are words in the file
+	Write    string      `json:"write,omitempty" yaml:"write"`         // what is written, with {value} for the value, or {hex} for a number in hex; "" = {value}
+	Words    []string    `json:"words,omitempty" yaml:"words"`         // "canonical=raw", for values that are words in the file; the first that fits counts, both ways
+	Flags    bool        `json:"flags,omitempty" yaml:"flags"`         // the file has eight flags, of priority 0 first ("0,0,0,1,0,0,0,0"), and the value is priorities
 	Scale    units.Ratio `json:"scale,omitzero" yaml:"scale"`          // of a number: canonical units for one of the file's; zero = 1
 	Min      uint32      `json:"min,omitempty" yaml:"min"`             // least number, as the file has it
 	Max      uint32      `json:"max,omitempty" yaml:"max"`             // largest number, as the file has it; 0 = not known, and then a number is never written
@@ -55,7 +56,7 @@ type Knob struct {
 
 // KnobNames are the names of all knobs, in the order in which they are shown.
 func KnobNames() []string {
-	names := []string{"roce.mode", "roce.tos", "roce.traffic-class", "cc.algorithm", "cc.enable", "cc.cnp-dscp", "cc.cnp-priority"}
+	names := []string{"pfc.priorities", "roce.mode", "roce.tos", "roce.traffic-class", "cc.algorithm", "cc.enable", "cc.cnp-dscp", "cc.cnp-priority"}
 	for _, p := range CCParams() {
 		names = append(names, "cc."+p.Name)
 	}
@@ -68,6 +69,7 @@ func knobDoc(name string) string {
 		return "where " + CCParams()[i].Name + " is: " + CCParams()[i].Doc
 	}
 	return map[string]string{
+		"pfc.priorities":     "where the priorities with PFC are, on a driver that has no dcbnl",
 		"roce.mode":          "where the RoCE version of connections by address is (rdma_cm): v1 or v2",
 		"roce.tos":           "where the type of service byte of connections by address is (rdma_cm)",
 		"roce.traffic-class": "where the traffic class of all connections is, over what applications ask for; -1 leaves it to them",
@@ -86,6 +88,7 @@ const (
 	inPort     = "{port}"
 	inPriority = "{priority}"
 	inValue    = "{value}"
+	inHex      = "{hex}"
 )
 
 // ParseKnob reads the canonical text of a knob, which is JSON, and refuses one that is not legal.
@@ -127,6 +130,9 @@ func (k Knob) Lines() []string {
 	if len(k.Words) > 0 {
 		say("words %s", strings.Join(k.Words, ", "))
 	}
+	if k.Flags {
+		say("eight flags, of priority 0 first")
+	}
 	if k.Max > 0 {
 		say("from %d to %d%s", k.Min, k.Max, map[bool]string{true: ", in steps of " + k.Scale.String()}[k.Scale.Num > 0])
 	}
@@ -154,7 +160,7 @@ func (k Knob) PerPriority() bool {
 
 // Writable reports whether the knob may be written: it has a file, and words, priorities or a range that is known.
 func (k Knob) Writable() bool {
-	return !k.ReadOnly && len(k.Command) == 0 && (k.PerPriority() || len(k.Words) > 0 || k.Max > 0)
+	return !k.ReadOnly && len(k.Command) == 0 && (k.PerPriority() || k.Flags || len(k.Words) > 0 || k.Max > 0)
 }
 
 // Encode is what is to be written for a canonical value; of a knob with a file for each priority, for one of them ("0" or "1").
@@ -162,6 +168,12 @@ func (k Knob) Writable() bool {
 func (k Knob) Encode(value string) (string, error) {
 	raw := value
 	switch {
+	case k.Flags:
+		bits, err := ParsePriorities(value)
+		if err != nil {
+			return "", err
+		}
+		raw = fmt.Sprintf("%d,%d,%d,%d,%d,%d,%d,%d", bits&1, bits>>1&1, bits>>2&1, bits>>3&1, bits>>4&1, bits>>5&1, bits>>6&1, bits>>7&1)
 	case k.PerPriority():
 		if value != "0" && value != "1" {
 			return "", fmt.Errorf("%q is not 0 or 1", value)
@@ -188,7 +200,10 @@ func (k Knob) Encode(value string) (string, error) {
 	if k.Write == "" {
 		return raw, nil
 	}
-	return strings.ReplaceAll(k.Write, inValue, raw), nil
+	if n, err := strconv.ParseUint(raw, 0, 32); err == nil && strings.Contains(k.Write, inHex) {
+		return strings.ReplaceAll(k.Write, inHex, strconv.FormatUint(n, 16)), nil
+	}
+	return strings.NewReplacer(inValue, raw, inHex, raw).Replace(k.Write), nil
 }
 
 // Decode is the canonical value of what was read.
@@ -214,14 +229,18 @@ func (k Knob) Decode(text string) (string, error) {
 		}
 		return "", fmt.Errorf("%q is not 0 or 1", shorten(raw))
 	}
+	if k.Flags {
+		return readFlags(raw)
+	}
+	n, err := strconv.ParseUint(raw, 0, 32)
 	for _, w := range k.Words {
-		if canonical, is, _ := strings.Cut(w, "="); is == raw {
+		canonical, is, _ := strings.Cut(w, "=")
+		if m, e := strconv.ParseUint(is, 0, 32); is == raw || err == nil && e == nil && m == n {
 			return canonical, nil
 		}
 	}
-	n, err := strconv.ParseUint(raw, 0, 32)
 	switch {
-	case err == nil:
+	case err == nil && (k.Max > 0 || len(k.Words) == 0):
 		s := k.scale()
 		if in := n * uint64(s.Num); in%uint64(s.Den) == 0 {
 			return strconv.FormatUint(in/uint64(s.Den), 10), nil
@@ -231,6 +250,56 @@ func (k Knob) Decode(text string) (string, error) {
 		return shorten(raw), nil // text that is only shown
 	}
 	return "", fmt.Errorf("%q is not understood", shorten(raw))
+}
+
+// readFlags is the priorities of eight flags, with anything but digits between them.
+func readFlags(raw string) (string, error) {
+	flags := strings.FieldsFunc(raw, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	if len(flags) != 8 {
+		return "", fmt.Errorf("%q is not eight flags", shorten(raw))
+	}
+	var bits uint8
+	for i, f := range flags {
+		switch f {
+		case "1":
+			bits |= 1 << i
+		case "0":
+		default:
+			return "", fmt.Errorf("%q is not eight flags", shorten(raw))
+		}
+	}
+	return Priorities(bits), nil
+}
+
+// Priorities is a set of priorities, a bit each, as the linux dialect writes it: "3 4", or "none".
+func Priorities(bits uint8) string {
+	if bits == 0 {
+		return "none"
+	}
+	var ps []string
+	for p := range 8 {
+		if bits>>p&1 == 1 {
+			ps = append(ps, strconv.Itoa(p))
+		}
+	}
+	return strings.Join(ps, " ")
+}
+
+// ParsePriorities reads what Priorities writes.
+func ParsePriorities(s string) (bits uint8, err error) {
+	if s == "none" {
+		return 0, nil
+	}
+	for f := range strings.SplitSeq(s, " ") {
+		if len(f) != 1 || f[0] < '0' || f[0] > '7' {
+			return 0, fmt.Errorf("%q is not priorities such as 3 4, or none", shorten(s))
+		}
+		bits |= 1 << (f[0] - '0')
+	}
+	if Priorities(bits) != s {
+		return 0, fmt.Errorf("%q is not in order: write %s", shorten(s), Priorities(bits))
+	}
+	return bits, nil
 }
 
 func (k Knob) word(canonical string) string {
@@ -281,6 +350,7 @@ type Place struct {
 // Fill is a template with the names of this NIC. It is an error where the NIC lacks a name, or where one would lead out of
 // its part of the path.
 func (p Place) Fill(template string) (string, error) {
+	var pairs []string
 	for _, x := range []struct{ in, name string }{
 		{inNetdev, p.Netdev},
 		{inPCI, p.PCI},
@@ -294,9 +364,9 @@ func (p Place) Fill(template string) (string, error) {
 		if x.name == "" || x.name == "." || x.name == ".." || strings.ContainsAny(x.name, "/\x00\n") || x.in == inPort && p.Port < 1 {
 			return "", fmt.Errorf("%s: this NIC has no usable %s", template, strings.Trim(x.in, "{}"))
 		}
-		template = strings.ReplaceAll(template, x.in, x.name)
+		pairs = append(pairs, x.in, x.name)
 	}
-	return template, nil
+	return strings.NewReplacer(pairs...).Replace(template), nil
 }
 
 // Check reports everything that makes a knob unusable or unsafe, joined.
@@ -344,12 +414,15 @@ func (k Knob) Check() error {
 		if !ok || c == "" || raw == "" {
 			fail("word %q: want CANONICAL=RAW, such as v2=RoCE v2", shorten(w))
 		}
-		if slices.ContainsFunc(k.Words[:i], func(o string) bool { return strings.HasPrefix(o, c+"=") }) {
-			fail("word %s is there twice", c)
+		if slices.ContainsFunc(k.Words[:i], func(o string) bool { return strings.HasSuffix(o, "="+raw) }) {
+			fail("%q stands for two words", shorten(raw))
 		}
 	}
-	if k.Write != "" && strings.Count(k.Write, inValue) != 1 {
-		fail("write %q: want {value} in it once", k.Write)
+	if k.Write != "" && strings.Count(k.Write, inValue)+strings.Count(k.Write, inHex) != 1 {
+		fail("write %q: want {value} or {hex} in it once", k.Write)
+	}
+	if k.Flags && (len(k.Words) > 0 || k.Max > 0 || k.PerPriority()) {
+		fail("flags are a kind of value of their own: without words, max and {priority}")
 	}
 	if k.Absent != "" && k.Read == "" {
 		fail("absent goes with read, the pattern that finds nothing")
