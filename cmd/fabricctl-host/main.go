@@ -58,11 +58,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	default:
 		return errUsage
 	}
-	links, err := netlink.Dial()
+	dev, err := netlink.Open(netlink.Config{})
 	if err != nil {
 		return err
 	}
-	dev := netlink.New(netlink.Config{Root: "/", Links: links})
 	defer dev.Close()
 	if args[0] == "read" {
 		return read(ctx, dev, stdout)

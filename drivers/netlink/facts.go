@@ -1,46 +1,84 @@
 package netlink
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
+	"net/netip"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
 // Facts is the host's name, DMI serial, kernel release, and its NICs: Model holds their distinct PCI vendor:device
-// numbers, Aliases leads from a PCI address to the link, Notes names each driver. What cannot be read is left out.
+// numbers, Aliases leads from a PCI address to the link, NICs says the rest. What cannot be read is left out, and in
+// the notes where that matters. Owners are those that would write what we write, each with what ends that.
 func (d *Device) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
-	caps := drivers.Caps{PersistsOnCommit: true}
-	links, err := d.cfg.Links.List(ctx)
+	f, caps, err := d.facts(ctx)
+	return f, caps, d.named("facts", err)
+}
+
+func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
+	caps := drivers.Caps{PersistsOnCommit: true, Confirm: d.confirms()}
+	m, err := d.look(ctx, true)
 	if err != nil {
-		return render.Facts{}, caps, d.named("facts", fmt.Errorf("links: %w", err))
+		return render.Facts{}, caps, err
+	}
+	addrs, err := d.cfg.Links.Addresses(ctx)
+	if err != nil {
+		return render.Facts{}, caps, fmt.Errorf("addresses: %w", err)
 	}
 	f := render.Facts{
-		Hostname: d.word("proc/sys/kernel/hostname"),
-		Serial:   serial(d.word("sys/class/dmi/id/product_serial")),
-		Version:  d.word("proc/sys/kernel/osrelease"),
+		Hostname: said(d.tree, "proc/sys/kernel/hostname"),
+		Serial:   serial(said(d.tree, "sys/class/dmi/id/product_serial")),
+		Version:  said(d.tree, "proc/sys/kernel/osrelease"),
 		Aliases:  map[string]string{},
-		Notes:    []string{"an MTU set here is lost at a reboot or a driver reload, unless the system's network configuration has it too; " + render.NCCLPath + " is saved at once"},
+		Notes:    m.notes,
 	}
-	models := map[string]bool{}
-	byPCI := map[string][]string{}
-	for _, l := range links {
-		n := d.nic(l.Name)
-		if n.pci == "" {
-			continue
+	f.Notes = append(f.Notes, "what is set here but files is lost at a reboot or a driver reload, unless fabricctl-host applies it at boot; "+render.NCCLPath+" is saved at once")
+	qps, note := d.liveQPs(ctx)
+	if note != "" {
+		f.Notes = append(f.Notes, note)
+	}
+	managed := m.carrying(d.managementLinks(m, addrs)...)
+	gpus := allAccelerators(d.tree)
+	cat, err := d.catalog()
+	if err != nil {
+		return render.Facts{}, caps, err
+	}
+	models, byPCI := map[string]bool{}, map[string][]string{}
+	for _, n := range m.nics {
+		if n.hw.model != "" {
+			models[n.hw.model] = true
+			f.Notes = append(f.Notes, fmt.Sprintf("%s: driver %s, PCI %s (%s)", n.Name, n.hw.driver, n.hw.pci, n.hw.model))
+			if !n.hw.part {
+				byPCI[n.hw.pci] = append(byPCI[n.hw.pci], n.Name)
+			}
 		}
-		models[n.model] = true
-		f.Notes = append(f.Notes, fmt.Sprintf("%s: driver %s, PCI %s (%s)", l.Name, n.driver, n.pci, n.model))
-		if !n.representor {
-			byPCI[n.pci] = append(byPCI[n.pci], l.Name)
+		h, notes, err := d.hostNIC(ctx, m, n, addrs)
+		if err != nil {
+			return render.Facts{}, caps, err
 		}
+		h.GPUs, h.Management = accelerators(d.tree, gpus, n.hw), managed[n.Name]
+		if h.QPs = -1; qps != nil && h.RDMA != "" {
+			h.QPs = qps[h.RDMA]
+		} else if h.RDMA == "" {
+			h.QPs = 0
+		}
+		f.NICs = append(f.NICs, h)
+		e, known := cat.Entry(profiles.KindPersonality, h.Personality)
+		told := slices.ContainsFunc(f.Personalities, func(p profiles.Personality) bool { return p.Name == h.Personality })
+		if known && !e.BuiltIn() && !told {
+			f.Personalities = append(f.Personalities, n.per)
+		}
+		f.Notes = append(f.Notes, notes...)
 	}
 	for _, pci := range slices.Sorted(maps.Keys(byPCI)) {
 		if names := byPCI[pci]; len(names) == 1 {
@@ -50,59 +88,69 @@ func (d *Device) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		}
 	}
 	f.Model = strings.Join(slices.Sorted(maps.Keys(models)), ",")
+	owners, notes := d.owners(m)
+	f.Owners = owners
+	f.Notes = append(append(f.Notes, notes...), d.networkNotes(m, addrs)...)
 	return f, caps, ctx.Err()
 }
 
-// nic is what sysfs says about the hardware below a link.
-type nic struct {
-	pci, driver, model string
-	representor        bool // of a virtual function: its PCI address is that of the physical one
+// hostNIC is what is said of one NIC; queue pairs, accelerators and the way of management are left to the caller.
+func (d *Device) hostNIC(ctx context.Context, m *machine, n *nic, addrs map[int32][]netip.Prefix) (render.HostNIC, []string, error) {
+	h := render.HostNIC{
+		Name: n.Name, PCI: n.hw.pci, Model: n.hw.model, Port: n.hw.port, Driver: n.hw.driver,
+		DriverVersion: n.hw.version, OutOfTree: n.hw.version != "", Personality: n.per.Name,
+		Bond: n.bond, VFOf: n.hw.vfOf, DPU: n.dpu, NUMA: n.hw.numa, GID: -1, Link: d.cable(n),
+	}
+	if d.cfg.Ethtool != nil {
+		if i, err := (ethLink{d.cfg.Ethtool, n.Name}).driver(ctx); err == nil {
+			h.DriverVersion, h.Firmware = cmp.Or(h.DriverVersion, i.version), i.firmware
+		}
+	}
+	links := m.on(n)
+	for _, p := range prefixes(addrs, links) {
+		h.Addresses = append(h.Addresses, p.String())
+	}
+	if n.rdma != nil {
+		h.RDMA, h.RDMAPort = n.rdma.device, n.rdma.port
+		h.Firmware = cmp.Or(h.Firmware, said(d.tree, path.Join(sysRDMA, h.RDMA, "fw_ver")))
+		var names []string
+		for _, l := range links {
+			names = append(names, l.Name)
+		}
+		h.GID, h.GIDWhy = gidOf(n.rdma.gids, names)
+	} else {
+		h.GIDWhy = "it has no RDMA device"
+	}
+	s, err := d.sense(ctx, n)
+	h.Knobs = s.knobs
+	return h, s.notes, err
 }
 
-var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+// cable is the state of a NIC's link and of its slot.
+func (d *Device) cable(n *nic) render.HostLink {
+	l := render.HostLink{Up: n.Up}
+	if mbps, err := strconv.ParseInt(said(d.tree, path.Join(sysNet, n.Name, "speed")), 10, 32); err == nil && mbps > 0 {
+		l.Speed = units.BitRate(mbps) * units.Mbps
+	}
+	if n.hw.pci != "" {
+		dir := path.Join(sysPCI, n.hw.pci)
+		l.PCIeSpeed, l.PCIeMaxSpeed = said(d.tree, dir+"/current_link_speed"), said(d.tree, dir+"/max_link_speed")
+		l.PCIeWidth, _ = strconv.Atoi(said(d.tree, dir+"/current_link_width"))
+		l.PCIeMaxWidth, _ = strconv.Atoi(said(d.tree, dir+"/max_link_width"))
+	}
+	return l
+}
 
-func (d *Device) nic(link string) nic {
-	dir, err := filepath.EvalSymlinks(d.path("sys/class/net", link, "device"))
+// liveQPs is the queue pairs of programs by RDMA device, or why that is not known.
+func (d *Device) liveQPs(ctx context.Context) (map[string]int, string) {
+	if d.cfg.RDMA == nil {
+		return nil, ""
+	}
+	qps, err := d.cfg.RDMA.QPs(ctx)
 	if err != nil {
-		return nic{}
+		return nil, "live queue pairs: " + err.Error()
 	}
-	n := nic{driver: base(filepath.Join(dir, "driver"))}
-	if strings.HasPrefix(filepath.Base(dir), "virtio") { // the PCI device is one level up
-		dir = filepath.Dir(dir)
-	}
-	if n.pci = filepath.Base(dir); !pciAddress.MatchString(n.pci) {
-		return nic{}
-	}
-	n.model = hex(readWord(filepath.Join(dir, "vendor"))) + ":" + hex(readWord(filepath.Join(dir, "device")))
-	port := d.word("sys/class/net", link, "phys_port_name")
-	n.representor = strings.HasPrefix(port, "pf") || strings.HasPrefix(port, "c")
-	return n
-}
-
-// base is the name of what a symbolic link leads to.
-func base(link string) string {
-	to, err := os.Readlink(link)
-	if err != nil {
-		return "none"
-	}
-	return filepath.Base(to)
-}
-
-func hex(s string) string { return strings.TrimPrefix(s, "0x") }
-
-func (d *Device) path(elem ...string) string {
-	return filepath.Join(append([]string{d.cfg.Root}, elem...)...)
-}
-
-func (d *Device) word(elem ...string) string { return readWord(d.path(elem...)) }
-
-// readWord is the text of a small kernel file without spaces around it, "" when it cannot be read.
-func readWord(path string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
+	return qps, ""
 }
 
 // serial drops what board makers write when they write nothing.

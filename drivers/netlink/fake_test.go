@@ -3,6 +3,7 @@ package netlink
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 )
 
@@ -16,6 +17,10 @@ type kernel struct {
 }
 
 func (k *kernel) List(ctx context.Context) ([]Link, error) { return slices.Clone(k.links), ctx.Err() }
+
+func (k *kernel) Addresses(ctx context.Context) (map[int32][]netip.Prefix, error) {
+	return nil, ctx.Err()
+}
 
 func (k *kernel) SetMTU(ctx context.Context, index int32, mtu uint32) error {
 	if k.before != nil {

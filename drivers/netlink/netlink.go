@@ -1,34 +1,60 @@
-// Package netlink is the host's own side: drivers.Device on the machine it runs on. It knows two knobs: the MTU of
-// each link, over rtnetlink, and the variables of /etc/nccl.conf.
+// Package netlink is the host's own side: drivers.Device on the machine it runs on. MTUs go over rtnetlink, QoS over
+// dcbnl (package dcb), link pause, rings, FEC and private flags through ethtool, what a driver has of its own through
+// files of sysfs, configfs and debugfs that its personality names (package profiles), and the rest into files of the
+// system.
 //
 // What it writes, it reads back at once, because a driver may acknowledge what it does not do. Links are those of the
-// network namespace that the process is in.
+// network namespace that the process is in. Nothing here was tried on a real RDMA NIC: what is known of drivers is
+// read from their sources, and a kernel with a test device has taken all messages.
 package netlink
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// Config says which machine to speak for.
+// Config says which machine to speak for. Open fills in what is nil from the machine that the process runs on; New
+// leaves it out, and a machine without DCB, Ethtool, RDMA or Run does not have what they show.
 type Config struct {
-	Name  string // of the device, for errors; "" leaves it to the caller
-	Root  string // of the files: "/" on a real machine, a fixture in tests
-	Links Links  // the kernel's links; Close of the Device closes it
+	Name string // of the device, for errors; "" leaves it to the caller
+	Root string // of the files: "/" on a real machine, a fixture in tests
+
+	Links   Links       // the kernel's links
+	DCB     *dcb.Client // dcbnl
+	Ethtool Ethtool
+	RDMA    RDMA
+	Tree    Tree              // the kernel's files; nil = those below Root
+	Run     Runner            // programs of knobs; nil runs none
+	Catalog *profiles.Catalog // personalities; nil = those that are built in
+
+	State   string           // directory for what has to be put back; "" = nothing is remembered, and there is no confirm timer
+	Timer   Timer            // arms it; nil = there is none
+	Now     func() time.Time // nil = time.Now
+	Session string           // SSH_CONNECTION of the session that asks; "" looks for one
+	PID     int              // of the process from which to look up for one; 0 does not
+	Hook    func(string)     // failpoints: before and after each write and each sync; nil does nothing
 }
+
+// Runner runs a program that shows a setting, and returns what it prints.
+type Runner func(ctx context.Context, argv []string) ([]byte, error)
 
 // Links is the part of rtnetlink that is used; Dial gives the kernel's.
 type Links interface {
 	List(ctx context.Context) ([]Link, error)
+	// Addresses is the IP addresses of each link, by its index.
+	Addresses(ctx context.Context) (map[int32][]netip.Prefix, error)
 	// SetMTU sets the MTU, in bytes, of the link with that index. A refusal is the kernel's own sentence.
 	SetMTU(ctx context.Context, index int32, mtu uint32) error
 	Close() error
@@ -41,178 +67,100 @@ type Link struct {
 	MTU      uint32 // bytes, as ip shows it
 	Min, Max uint32 // limits of MTU; Max 0 = the driver states none
 	Loopback bool
-	Lower    int32 // index of the link that this one rides on and may not exceed in MTU (VLAN, macvlan); 0 = none
+	Up       bool   // it has a carrier
+	Kind     string // "vlan", "bond", …; "" = hardware, mostly
+	Master   int32  // index of the bond or bridge that it belongs to; 0 = none
+	Lower    int32  // index of the link that this one rides on and may not exceed in MTU (VLAN, macvlan); 0 = none
 }
 
 // Device is this machine.
 type Device struct {
 	cfg     Config
+	tree    Tree
 	nccl    file
+	limits  file
+	memory  memory
 	dialect *render.Dialect
+	jobs    bool // leave to kill them
 }
 
-var _ drivers.Device = (*Device)(nil)
+var (
+	_ drivers.Device    = (*Device)(nil)
+	_ drivers.Confirmer = (*Device)(nil)
+	_ drivers.JobKeeper = (*Device)(nil)
+)
 
 // New is the device of cfg. It touches nothing.
 func New(cfg Config) *Device {
-	return &Device{
-		cfg:     cfg,
-		nccl:    file{filepath.Join(cfg.Root, render.NCCLPath)},
-		dialect: render.ByOS("linux"),
+	d := &Device{cfg: cfg, tree: cfg.Tree, dialect: render.ByOS("linux")}
+	if d.tree == nil {
+		d.tree = files{cfg.Root}
 	}
+	if d.cfg.Now == nil {
+		d.cfg.Now = time.Now
+	}
+	if d.cfg.Hook == nil {
+		d.cfg.Hook = func(string) {}
+	}
+	d.memory = memory{dir: cfg.State, hook: d.cfg.Hook}
+	d.nccl = file{path: filepath.Join(cfg.Root, render.NCCLPath), hook: d.cfg.Hook}
+	d.limits = file{path: filepath.Join(cfg.Root, limitsPath), hook: d.cfg.Hook}
+	return d
 }
 
-// Close closes the links.
-func (d *Device) Close() error { return d.cfg.Links.Close() }
+// Know replaces what is known of NICs.
+func (d *Device) Know(c *profiles.Catalog) { d.cfg.Catalog = c }
 
-// Read is the MTU of every link but loopbacks, and the variables of nccl.conf. A missing file has none.
+// AllowJobs gives leave to kill live queue pairs, or takes it away.
+func (d *Device) AllowJobs(yes bool) { d.jobs = yes }
+
+func (d *Device) catalog() (*profiles.Catalog, error) {
+	if d.cfg.Catalog != nil {
+		return d.cfg.Catalog, nil
+	}
+	return profiles.Default()
+}
+
+// Close closes the sockets.
+func (d *Device) Close() error {
+	errs := []error{d.cfg.Links.Close()}
+	if d.cfg.DCB != nil {
+		errs = append(errs, d.cfg.DCB.Close())
+	}
+	if d.cfg.Ethtool != nil {
+		errs = append(errs, d.cfg.Ethtool.Close())
+	}
+	if d.cfg.RDMA != nil {
+		errs = append(errs, d.cfg.RDMA.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Read is the MTU of every link but loopbacks, what each NIC says of itself, the limit of locked memory, and the
+// variables of nccl.conf. What a NIC does not have is absent, and so is what a missing file would say.
 func (d *Device) Read(ctx context.Context) (render.Config, error) {
-	c, _, err := d.read(ctx)
+	c, _, err := d.settings(ctx)
 	return c, d.named("read", err)
 }
 
-func (d *Device) read(ctx context.Context) (render.Config, []Link, error) {
-	links, err := d.cfg.Links.List(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("links: %w", err)
-	}
+// fileSettings is what the files of the system say.
+func (d *Device) fileSettings() (render.Config, error) {
 	text, err := d.nccl.read()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	c := render.ParseNCCL(text)
-	for _, l := range links {
-		if !l.Loopback {
-			c = append(c, render.Setting{Key: mtuKey(l.Name), Value: strconv.FormatUint(uint64(l.MTU), 10)})
-		}
+	limits, err := d.limits.read()
+	if err != nil {
+		return nil, err
 	}
-	return c.Sorted(), links, ctx.Err()
+	return append(render.ParseNCCL(text), parseLimits(limits)...), nil
 }
 
 func mtuKey(link string) render.Key { return render.Key{Scope: "link", Object: link, Field: "mtu"} }
 
-// Commit sets MTUs one by one in the order given, then rewrites nccl.conf once; it stops between two writes when ctx
-// ends. Nothing is written when any change is impossible as far as that can be seen beforehand. There is no confirm
-// timer.
-func (d *Device) Commit(ctx context.Context, _ drivers.TxID, cs []render.Change, within time.Duration) error {
-	if within > 0 {
-		return d.named("commit", drivers.ErrNoConfirm)
-	}
-	live, links, err := d.read(ctx)
-	if err != nil {
-		return d.named("commit", err)
-	}
-	todo, moved := render.Remaining(d.dialect, render.Facts{}, live, cs)
-	if len(moved) > 0 {
-		return d.named("commit", movedError(live, moved))
-	}
-	var mtus []mtuChange
-	var vars []render.Change
-	for _, c := range todo {
-		if c.Key.Scope == "nccl" {
-			vars = append(vars, c)
-			continue
-		}
-		m, err := planMTU(links, c)
-		if err != nil {
-			return d.rejected(c, err)
-		}
-		mtus = append(mtus, m)
-	}
-	if len(vars) > 0 { // a dry run, before the first write
-		text, err := d.nccl.read()
-		if err != nil {
-			return d.named("commit", err)
-		}
-		if _, err := render.EditNCCL(text, vars); err != nil {
-			return d.rejected(vars[0], err)
-		}
-	}
-	for _, m := range mtus {
-		if err := d.setMTU(ctx, m); err != nil {
-			return err
-		}
-	}
-	if len(vars) > 0 {
-		return d.setVars(ctx, vars)
-	}
-	return nil
-}
-
-type mtuChange struct {
-	render.Change
-	link Link
-	mtu  uint32
-}
-
-// planMTU finds the link of c and judges the value by what the link says about itself.
-func planMTU(links []Link, c render.Change) (mtuChange, error) {
-	m := mtuChange{Change: c}
-	if c.Key != mtuKey(c.Key.Object) {
-		return m, errors.New("a host has no such setting")
-	}
-	i := slices.IndexFunc(links, func(l Link) bool { return l.Name == c.Key.Object })
-	if i < 0 {
-		return m, errors.New("no such link")
-	}
-	if m.link = links[i]; c.After == nil {
-		return m, errors.New("a link always has an MTU")
-	}
-	n, err := strconv.ParseUint(*c.After, 10, 32)
-	if err != nil {
-		return m, errors.New("not a number of bytes")
-	}
-	m.mtu = uint32(n)
-	if m.mtu < m.link.Min || m.link.Max > 0 && m.mtu > m.link.Max {
-		return m, fmt.Errorf("the driver takes %d to %d", m.link.Min, m.link.Max)
-	}
-	return m, nil
-}
-
-func (d *Device) setMTU(ctx context.Context, m mtuChange) error {
-	links, err := d.cfg.Links.List(ctx)
-	if err != nil {
-		return d.named("commit", err)
-	}
-	for _, l := range links {
-		if l.Lower == m.link.Index && l.MTU > m.mtu {
-			return d.rejected(m.Change, fmt.Errorf("%s, with MTU %d, rides on it and the kernel would lower that too: lower %[1]s first", l.Name, l.MTU))
-		}
-	}
-	if err := d.cfg.Links.SetMTU(ctx, m.link.Index, m.mtu); err != nil {
-		if ctx.Err() != nil {
-			return d.named("commit", fmt.Errorf("%s mtu %d: %w", m.link.Name, m.mtu, err))
-		}
-		return d.rejected(m.Change, err)
-	}
-	return d.readBack(ctx, []render.Change{m.Change})
-}
-
-func (d *Device) setVars(ctx context.Context, vars []render.Change) error {
-	err := d.nccl.rewrite(func(text []byte) ([]byte, error) {
-		if _, moved := render.Remaining(d.dialect, render.Facts{}, render.ParseNCCL(text), vars); len(moved) > 0 {
-			return nil, movedError(render.ParseNCCL(text), moved)
-		}
-		return render.EditNCCL(text, vars)
-	})
-	if err != nil {
-		return d.named("commit", err)
-	}
-	return d.readBack(ctx, vars)
-}
-
-// readBack asks for the values again: success was claimed, which is not the same.
-func (d *Device) readBack(ctx context.Context, cs []render.Change) error {
-	live, _, err := d.read(ctx)
-	if err != nil {
-		return d.named("read back", err)
-	}
-	for _, c := range cs {
-		if now := value(live, c.Key); !equal(now, c.After) {
-			return d.rejected(c, fmt.Errorf("it was acknowledged, but reads %s", word(now)))
-		}
-	}
-	return nil
+// is reports whether err is one of the system's errors.
+func is(err error, any ...syscall.Errno) bool {
+	return slices.ContainsFunc(any, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 func movedError(live render.Config, moved []render.Change) error {
@@ -244,8 +192,6 @@ func value(c render.Config, k render.Key) *string {
 	}
 	return nil
 }
-
-func equal(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
 func word(v *string) string {
 	if v == nil {

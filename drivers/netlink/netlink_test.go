@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// machine is a device over a fake kernel and a file tree of its own.
-func machine(t *testing.T, nccl string) (*Device, *kernel, string) {
+// host is a device over a fake kernel and a file tree of its own.
+func host(t *testing.T, nccl string) (*Device, *kernel, string) {
 	t.Helper()
 	k := &kernel{links: []Link{
 		{Index: 1, Name: "lo", MTU: 65536, Loopback: true},
@@ -71,7 +71,7 @@ func read(t *testing.T, d *Device) string {
 }
 
 func TestRead(t *testing.T) {
-	d, _, _ := machine(t, "# ours\nNCCL_IB_TC=104\nNCCL_DEBUG=INFO\n")
+	d, _, _ := host(t, "# ours\nNCCL_IB_TC=104\nNCCL_DEBUG=INFO\n")
 	want := "link|eth0|mtu 1500\nlink|eth1|mtu 1500\nlink|eth1.100|mtu 1500\nnccl|/etc/nccl.conf|NCCL_DEBUG INFO\nnccl|/etc/nccl.conf|NCCL_IB_TC 104\n"
 	if diff := cmp.Diff(want, read(t, d)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -79,7 +79,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestCommit(t *testing.T) {
-	d, k, conf := machine(t, "# ours\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n")
+	d, k, conf := host(t, "# ours\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n")
 	cs := []render.Change{
 		mtu("eth0", "1500", "9000"),
 		ncclVar("NCCL_IB_TC", new("106"), new("104")),
@@ -133,12 +133,12 @@ func TestCommitRefuses(t *testing.T) {
 		{"too large", []render.Change{mtu("eth1", "1500", "9000"), mtu("eth0", "1500", "9979")}, 0, nil, "the driver takes 68 to 9978"},
 		{"not a number", []render.Change{mtu("eth0", "1500", "9KB")}, 0, nil, "not a number of bytes"},
 		{"no mtu", []render.Change{{Op: render.Remove, Key: mtuKey("eth0"), Before: new("1500")}}, 0, nil, "always has an MTU"},
-		{"unknown setting", []render.Change{{Op: render.Add, Key: render.Key{Scope: "pfc", Object: "eth0", Field: "3"}, After: new("1")}}, 0, nil, "no such setting"},
+		{"unknown setting", []render.Change{{Op: render.Add, Key: render.Key{Scope: "frobnicate", Object: "eth0", Field: "3"}, After: new("1")}}, 0, nil, "no such setting"},
 		{"two lines in a value", []render.Change{mtu("eth0", "1500", "9000"), ncclVar("NCCL_IB_TC", new("106"), new("1\nX=2"))}, 0, nil, "printable"},
 		{"another file", []render.Change{{Op: render.Add, Key: render.Key{Scope: "nccl", Object: "/etc/passwd", Field: "X"}, After: new("1")}}, 0, nil, "not a variable of /etc/nccl.conf"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, k, _ := machine(t, "NCCL_IB_TC=106\n")
+			d, k, _ := host(t, "NCCL_IB_TC=106\n")
 			before := read(t, d)
 			err := d.Commit(context.Background(), "tx1", tt.cs, tt.within)
 			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.HasPrefix(err.Error(), "host1: ") {
@@ -157,16 +157,16 @@ func TestCommitRefuses(t *testing.T) {
 
 // A driver that acknowledges and keeps the old value is found out.
 func TestSaysOKButKeeps(t *testing.T) {
-	d, k, _ := machine(t, "")
+	d, k, _ := host(t, "")
 	k.keep = true
 	err := d.Commit(context.Background(), "tx1", []render.Change{mtu("eth0", "1500", "9000")}, 0)
-	if want := `host1: device refused "link|eth0|mtu 9000": it was acknowledged, but reads 1500`; err == nil || err.Error() != want {
+	if want := `host1: applied-but-differs: "link|eth0|mtu 9000" was acknowledged, but reads 1500`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 func TestKernelRefuses(t *testing.T) {
-	d, k, conf := machine(t, "")
+	d, k, conf := host(t, "")
 	k.refuse = errors.New("operation not permitted")
 	cs := []render.Change{mtu("eth0", "1500", "9000"), mtu("eth1", "1500", "9000"), ncclVar("A", nil, new("1"))}
 	err := d.Commit(context.Background(), "tx1", cs, 0)
@@ -179,7 +179,7 @@ func TestKernelRefuses(t *testing.T) {
 }
 
 func TestLoweringBelowAnUpperLink(t *testing.T) {
-	d, k, _ := machine(t, "")
+	d, k, _ := host(t, "")
 	err := d.Commit(context.Background(), "tx1", []render.Change{mtu("eth1", "1500", "1400")}, 0)
 	if err == nil || !strings.Contains(err.Error(), "eth1.100, with MTU 1500, rides on it and the kernel would lower that too: lower eth1.100 first") || k.sets > 0 {
 		t.Errorf("got %v after %d sets", err, k.sets)
@@ -191,7 +191,7 @@ func TestLoweringBelowAnUpperLink(t *testing.T) {
 
 // Between two writes the end of the context is seen; the state is what Read says.
 func TestCancelBetweenWrites(t *testing.T) {
-	d, k, conf := machine(t, "")
+	d, k, conf := host(t, "")
 	ctx, cancel := context.WithCancel(context.Background())
 	k.before = func() {
 		if k.sets == 1 {
@@ -213,7 +213,7 @@ func TestCancelBetweenWrites(t *testing.T) {
 
 // A file that moves while links are being set is seen before it is rewritten.
 func TestFileMovesMeanwhile(t *testing.T) {
-	d, k, conf := machine(t, "A=1\n")
+	d, k, conf := host(t, "A=1\n")
 	k.before = func() { write(t, conf, "A=7\n", 0o640) }
 	err := d.Commit(context.Background(), "tx1", []render.Change{mtu("eth0", "1500", "9000"), ncclVar("A", new("1"), new("2"))}, 0)
 	if got, _ := os.ReadFile(conf); !errors.Is(err, drivers.ErrMoved) || string(got) != "A=7\n" {
@@ -238,7 +238,7 @@ func TestHostileFiles(t *testing.T) {
 		{"huge", func(p string) error { return os.WriteFile(p, make([]byte, maxFile+1), 0o644) }, "larger than", "larger than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, _, conf := machine(t, "")
+			d, _, conf := host(t, "")
 			if err := tt.make(conf); err != nil {
 				t.Fatal(err)
 			}
@@ -253,10 +253,10 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func TestEditedInThisMoment(t *testing.T) {
-	_, _, conf := machine(t, "A=1\n")
-	err := file{conf}.rewrite(func(text []byte) ([]byte, error) {
+	_, _, conf := host(t, "A=1\n")
+	_, _, err := file{conf, func(string) {}}.rewrite(func(c content) (content, error) {
 		write(t, conf, "A=1\nB=2\n", 0o640)
-		return append(text, "C=3\n"...), nil
+		return c.edited(append(c.text, "C=3\n"...)), nil
 	})
 	if got, _ := os.ReadFile(conf); err == nil || string(got) != "A=1\nB=2\n" {
 		t.Errorf("got %v, and the file is %q", err, got)
@@ -267,7 +267,7 @@ func TestEditedInThisMoment(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	d, k, _ := machine(t, "")
+	d, k, _ := host(t, "")
 	root := d.cfg.Root
 	k.links = append(k.links, Link{Index: 5, Name: "eth2", MTU: 1500}, Link{Index: 6, Name: "eth3", MTU: 1500}, Link{Index: 7, Name: "pf0vf0", MTU: 1500}, Link{Index: 8, Name: "sf0", MTU: 1500})
 	tree := map[string]string{
@@ -311,13 +311,20 @@ func TestFacts(t *testing.T) {
 		Hostname: "gpu-17", Serial: "S123", Version: "6.12.0-x", Model: "15b3:1013,15b3:1021,1af4:1041",
 		Aliases: map[string]string{"0000:17:00.0": "eth0", "0000:00:05.0": "eth1"},
 		Notes: []string{
-			"an MTU set here is lost at a reboot or a driver reload, unless the system's network configuration has it too; /etc/nccl.conf is saved at once",
+			"what is set here but files is lost at a reboot or a driver reload, unless fabricctl-host applies it at boot; /etc/nccl.conf is saved at once",
 			"eth0: driver mlx5_core, PCI 0000:17:00.0 (15b3:1021)",
 			"eth1: driver virtio_net, PCI 0000:00:05.0 (1af4:1041)",
 			"eth2: driver none, PCI 0000:18:00.0 (15b3:1013)",
 			"eth3: driver none, PCI 0000:18:00.0 (15b3:1013)",
-			"pf0vf0: driver mlx5_core, PCI 0000:17:00.0 (15b3:1021)",
+			"sf0: driver none, PCI 0000:17:00.0 (15b3:1021)",
 			"PCI 0000:18:00.0 has several links, name the one that is meant: eth2, eth3",
+		},
+		NICs: []render.HostNIC{
+			{Name: "eth0", PCI: "0000:17:00.0", Model: "15b3:1021", Port: 1, Driver: "mlx5_core", Personality: "mlx5", NUMA: -1, GID: -1, GIDWhy: "it has no RDMA device"},
+			{Name: "eth1", PCI: "0000:00:05.0", Model: "1af4:1041", Driver: "virtio_net", Personality: "generic", NUMA: -1, GID: -1, GIDWhy: "it has no RDMA device"},
+			{Name: "eth2", PCI: "0000:18:00.0", Model: "15b3:1013", Driver: "none", Personality: "generic", NUMA: -1, GID: -1, GIDWhy: "it has no RDMA device"},
+			{Name: "eth3", PCI: "0000:18:00.0", Model: "15b3:1013", Driver: "none", Personality: "generic", NUMA: -1, GID: -1, GIDWhy: "it has no RDMA device"},
+			{Name: "sf0", PCI: "0000:17:00.0", Model: "15b3:1021", Driver: "none", Personality: "generic", VFOf: "0000:17:00.0", NUMA: -1, GID: -1, GIDWhy: "it has no RDMA device"},
 		},
 	}
 	if diff := cmp.Diff(want, f); diff != "" {
@@ -329,7 +336,7 @@ func TestFacts(t *testing.T) {
 }
 
 func TestFactsOfABareTree(t *testing.T) {
-	d, _, _ := machine(t, "")
+	d, _, _ := host(t, "")
 	f, _, err := d.Facts(context.Background())
 	if err != nil || f.Serial != "" || len(f.Aliases) != 0 {
 		t.Errorf("got %+v, %v", f, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/mdlayher/netlink"
@@ -69,6 +70,58 @@ func (r rtnl) dump() (links []Link, whole bool, err error) {
 	return links, whole, nil
 }
 
+// Addresses is all IP addresses with the length of their prefix, by the index of the link, in the kernel's order.
+func (r rtnl) Addresses(ctx context.Context) (map[int32][]netip.Prefix, error) {
+	return until(ctx, func() (map[int32][]netip.Prefix, error) {
+		msgs, err := r.conn.Execute(netlink.Message{
+			Header: netlink.Header{Type: unix.RTM_GETADDR, Flags: netlink.Request | netlink.Dump},
+			Data:   make([]byte, unix.SizeofIfAddrmsg),
+		})
+		if err != nil {
+			return nil, err
+		}
+		out := map[int32][]netip.Prefix{}
+		for _, m := range msgs {
+			if m.Header.Type != unix.RTM_NEWADDR {
+				continue
+			}
+			index, p, err := parseAddress(m.Data)
+			if err != nil {
+				return nil, err
+			}
+			if p.IsValid() {
+				out[index] = append(out[index], p)
+			}
+		}
+		return out, nil
+	})
+}
+
+// parseAddress reads the body of an RTM_NEWADDR. The prefix is not valid where there is no address of IP.
+func parseAddress(b []byte) (int32, netip.Prefix, error) {
+	if len(b) < unix.SizeofIfAddrmsg {
+		return 0, netip.Prefix{}, errors.New("short address message")
+	}
+	index := int32(binary.NativeEndian.Uint32(b[4:]))
+	ad, err := netlink.NewAttributeDecoder(b[unix.SizeofIfAddrmsg:])
+	if err != nil {
+		return index, netip.Prefix{}, err
+	}
+	var local, address netip.Addr
+	for ad.Next() {
+		switch ad.Type() {
+		case unix.IFA_LOCAL: // where there is a peer, its address is in IFA_ADDRESS
+			local, _ = netip.AddrFromSlice(ad.Bytes())
+		case unix.IFA_ADDRESS:
+			address, _ = netip.AddrFromSlice(ad.Bytes())
+		}
+	}
+	if !local.IsValid() {
+		local = address
+	}
+	return index, netip.PrefixFrom(local, int(b[1])), ad.Err()
+}
+
 // SetMTU sends RTM_SETLINK with IFLA_MTU and nothing else.
 func (r rtnl) SetMTU(ctx context.Context, index int32, mtu uint32) error {
 	e := netlink.NewAttributeEncoder()
@@ -130,13 +183,13 @@ func parseLink(b []byte) (Link, error) {
 	l := Link{
 		Index:    int32(binary.NativeEndian.Uint32(b[4:])),
 		Loopback: binary.NativeEndian.Uint32(b[8:])&unix.IFF_LOOPBACK != 0,
+		Up:       binary.NativeEndian.Uint32(b[8:])&unix.IFF_LOWER_UP != 0,
 	}
 	ad, err := netlink.NewAttributeDecoder(b[unix.SizeofIfInfomsg:])
 	if err != nil {
 		return Link{}, err
 	}
 	var lower int32
-	var kind string
 	for ad.Next() {
 		switch ad.Type() {
 		case unix.IFLA_IFNAME:
@@ -149,18 +202,20 @@ func parseLink(b []byte) (Link, error) {
 			l.Max = ad.Uint32()
 		case unix.IFLA_LINK:
 			lower = ad.Int32()
+		case unix.IFLA_MASTER:
+			l.Master = ad.Int32()
 		case unix.IFLA_LINKINFO:
 			ad.Nested(func(in *netlink.AttributeDecoder) error {
 				for in.Next() {
 					if in.Type() == unix.IFLA_INFO_KIND {
-						kind = in.String()
+						l.Kind = in.String()
 					}
 				}
 				return nil
 			})
 		}
 	}
-	switch kind {
+	switch l.Kind {
 	case "vlan", "macvlan", "macvtap": // others use IFLA_LINK for other things: the far end of a veth
 		l.Lower = lower
 	}

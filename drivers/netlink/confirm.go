@@ -1,0 +1,225 @@
+package netlink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// Timer starts something that outlives this process and calls Device.Expire when the deadline has passed.
+type Timer interface {
+	Arm(ctx context.Context, tx drivers.TxID, deadline time.Time) error
+}
+
+// pending is a transaction that is taken back at its deadline unless it is confirmed before. It is on disk before the
+// first write, with the whole way back.
+type pending struct {
+	ID       drivers.TxID    `json:"tx"`
+	State    drivers.TxState `json:"state"` // open until all is written
+	Deadline time.Time       `json:"deadline"`
+	Undo     []render.Change `json:"undo"`
+}
+
+// txName is what an id may be: it becomes a file's name.
+var txName = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`)
+
+// confirms reports whether there is a confirm timer.
+func (d *Device) confirms() bool { return d.cfg.State != "" && d.cfg.Timer != nil }
+
+func (d *Device) pendingFile(tx drivers.TxID) string {
+	return filepath.Join(d.cfg.State, "pending", string(tx)+".json")
+}
+
+// begin puts the way back on disk and arms the timer.
+func (d *Device) begin(ctx context.Context, tx drivers.TxID, todo []render.Change, within time.Duration) error {
+	if !txName.MatchString(string(tx)) {
+		return fmt.Errorf("%q cannot be the id of a transaction", tx)
+	}
+	if _, err := d.loadPending(tx); err == nil {
+		return fmt.Errorf("transaction %s is still pending: confirm or abort it", tx)
+	}
+	p := pending{tx, drivers.TxOpen, d.cfg.Now().Add(within), render.Undo(todo)}
+	if err := put(d.pendingFile(tx), p, d.cfg.Hook); err != nil {
+		return fmt.Errorf("keep the way back: %w", err)
+	}
+	if err := d.cfg.Timer.Arm(ctx, tx, p.Deadline); err != nil {
+		return errors.Join(fmt.Errorf("arm the timer: %w", err), d.forgetPending(tx))
+	}
+	return nil
+}
+
+// timed notes that all is written.
+func (d *Device) timed(tx drivers.TxID) error {
+	p, err := d.loadPending(tx)
+	if err != nil {
+		return err
+	}
+	p.State = drivers.TxTimed
+	return put(d.pendingFile(tx), p, d.cfg.Hook)
+}
+
+func (d *Device) loadPending(tx drivers.TxID) (pending, error) {
+	var p pending
+	if !txName.MatchString(string(tx)) {
+		return p, fmt.Errorf("%q cannot be the id of a transaction", tx)
+	}
+	b, err := os.ReadFile(d.pendingFile(tx))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, fmt.Errorf("no transaction %s is pending here", tx)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err == nil && p.ID != tx {
+		err = fmt.Errorf("it is of transaction %s", p.ID)
+	}
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", d.pendingFile(tx), err)
+	}
+	return p, nil
+}
+
+func (d *Device) forgetPending(tx drivers.TxID) error {
+	d.cfg.Hook("forget " + string(tx) + " before")
+	if err := os.Remove(d.pendingFile(tx)); err != nil {
+		return err
+	}
+	d.cfg.Hook("forget " + string(tx) + " after")
+	return syncDir(filepath.Dir(d.pendingFile(tx)))
+}
+
+// all is every transaction that is pending, by deadline.
+func (d *Device) all() ([]pending, error) {
+	if d.cfg.State == "" {
+		return nil, nil
+	}
+	es, err := os.ReadDir(filepath.Join(d.cfg.State, "pending"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []pending
+	for _, e := range es {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !txName.MatchString(name) {
+			continue
+		}
+		p, err := d.loadPending(drivers.TxID(name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b pending) int { return a.Deadline.Compare(b.Deadline) })
+	return out, nil
+}
+
+// Pending lists the transactions whose timer runs, whoever began them.
+func (d *Device) Pending(ctx context.Context) ([]drivers.Tx, error) {
+	ps, err := d.all()
+	if err != nil {
+		return nil, d.named("pending", err)
+	}
+	var out []drivers.Tx
+	for _, p := range ps {
+		out = append(out, drivers.Tx{ID: p.ID, State: p.State, Deadline: p.Deadline})
+	}
+	return out, ctx.Err()
+}
+
+// Confirm takes the way back away, so that the timer finds nothing to do.
+func (d *Device) Confirm(ctx context.Context, tx drivers.TxID) error {
+	unlock, err := d.lock(ctx)
+	if err != nil {
+		return d.named("confirm", err)
+	}
+	defer unlock()
+	p, err := d.loadPending(tx)
+	switch {
+	case err != nil:
+		return d.named("confirm", err)
+	case p.State != drivers.TxTimed:
+		return d.named("confirm", fmt.Errorf("transaction %s was not written to its end: abort it", tx))
+	case !d.cfg.Now().Before(p.Deadline):
+		return d.named("confirm", errors.Join(fmt.Errorf("the time of transaction %s was over at %s", tx, p.Deadline.UTC().Format(time.RFC3339)), d.takeBack(ctx, p)))
+	}
+	return d.named("confirm", d.forgetPending(tx))
+}
+
+// Abort takes a transaction back now.
+func (d *Device) Abort(ctx context.Context, tx drivers.TxID) error {
+	unlock, err := d.lock(ctx)
+	if err != nil {
+		return d.named("abort", err)
+	}
+	defer unlock()
+	p, err := d.loadPending(tx)
+	if err == nil {
+		err = d.takeBack(ctx, p)
+	}
+	return d.named("abort", err)
+}
+
+// Expire takes back every transaction whose time is over. The process that Timer starts calls it, and so does whatever
+// starts later on this host, in case that process is gone too.
+func (d *Device) Expire(ctx context.Context) error {
+	unlock, err := d.lock(ctx)
+	if err != nil {
+		return d.named("expire", err)
+	}
+	defer unlock()
+	return d.named("expire", d.expire(ctx))
+}
+
+func (d *Device) expire(ctx context.Context) error {
+	ps, err := d.all()
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(ps) {
+		if d.cfg.Now().Before(p.Deadline) {
+			continue
+		}
+		if err := d.takeBack(ctx, p); err != nil {
+			return fmt.Errorf("take back transaction %s: %w", p.ID, err)
+		}
+	}
+	return nil
+}
+
+// takeBack undoes what of a transaction is in force: settings that somebody has moved since stay as they are, and live
+// queue pairs do not stand in the way, since the way back was promised. It may be done again after it was interrupted.
+func (d *Device) takeBack(ctx context.Context, p pending) error {
+	jobs := d.jobs
+	d.jobs = true
+	defer func() { d.jobs = jobs }()
+	live, _, err := d.settings(ctx)
+	if err != nil {
+		return err
+	}
+	_, moved := render.Remaining(d.dialect, render.Facts{}, live, p.Undo)
+	undo := slices.DeleteFunc(slices.Clone(p.Undo), func(c render.Change) bool {
+		return slices.ContainsFunc(moved, func(m render.Change) bool { return m.Key == c.Key })
+	})
+	w, err := d.plan(ctx, undo)
+	if err != nil {
+		return err
+	}
+	if err := w.run(ctx); err != nil {
+		return err
+	}
+	return d.forgetPending(p.ID)
+}

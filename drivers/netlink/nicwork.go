@@ -1,0 +1,172 @@
+package netlink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/render"
+)
+
+// stage is a group of settings of one NIC that are written together and read back before the next.
+type stage string
+
+// The stages, in their usual order.
+const (
+	stageFlag    stage = "flag"
+	stageDCBX    stage = "dcbx"
+	stageUnpause stage = "unpause" // priorities lose PFC
+	stagePause   stage = "pause"
+	stageMTU     stage = "mtu"
+	stageApp     stage = "app"
+	stageETS     stage = "ets"
+	stagePFC     stage = "pfc"
+	stageBuffer  stage = "buffer"
+	stageKnobs   stage = "knobs" // congestion control and RoCE, in the order of the personality
+	stagePCI     stage = "pci"
+	stageIRQ     stage = "irq"
+	stageRing    stage = "ring"
+	stageFEC     stage = "fec"
+)
+
+// nicWork is the changes of one NIC.
+type nicWork struct {
+	w       *work
+	nic     *nic
+	changes []render.Change
+	want    map[render.Key]*string
+	mtu     *mtuChange
+	target  *dcb.State // all that dcbnl is to show in the end; nil = it shows nothing
+	before  render.Config
+}
+
+// add judges a change of a NIC, and notes it.
+func (n *nicWork) add(c render.Change) error {
+	d, io := n.w.d, n.w.d.knobIO(n.nic)
+	switch c.Key.Scope {
+	case scopeDCBX, scopePFC, scopeETS, scopeApp, scopeBuffer, scopeRate:
+		if n.target == nil {
+			if n.nic.dpu != "" {
+				return errors.New(n.nic.dpu)
+			}
+			return errNotShown
+		}
+		if err := alter(n.target, c.Key, c.After); err != nil {
+			return err
+		}
+	case scopePause, scopeFlag, scopeRing, scopeFEC:
+		if err := n.checkEthtool(c); err != nil {
+			return err
+		}
+	case scopePCI, scopeIRQ:
+		if c.After == nil {
+			return errors.New("a NIC that shows it always has it")
+		}
+		if c.Key.Scope == scopeIRQ && d.irqbalance() {
+			return errors.New("irqbalance runs and moves interrupts: systemctl disable --now irqbalance")
+		}
+	case scopeRoCE, scopeCC:
+		k, ok := n.nic.per.Knob(knobName(c.Key))
+		if !ok {
+			return fmt.Errorf("nothing is known of where driver %s has that", n.nic.hw.driver)
+		}
+		if err := io.check(k, c.After); err != nil {
+			return err
+		}
+	}
+	n.changes = append(n.changes, c)
+	n.want[c.Key] = c.After
+	return nil
+}
+
+// checkEthtool judges the value of a setting of ethtool.
+func (n *nicWork) checkEthtool(c render.Change) error {
+	if c.After == nil {
+		return errors.New("a NIC that shows it always has it")
+	}
+	if _, shown := n.before.Find(c.Key); !shown {
+		return errNotShown
+	}
+	var err error
+	switch c.Key.Scope {
+	case scopePause, scopeFlag:
+		_, err = parseOnOff(*c.After)
+	case scopeRing:
+		_, err = parse32(*c.After)
+	case scopeFEC:
+		for f := range strings.FieldsSeq(*c.After) {
+			if !slices.Contains(fecWords, f) {
+				err = fmt.Errorf("%q is none of %s", f, strings.Join(fecWords, ", "))
+			}
+		}
+	}
+	return err
+}
+
+// check is what is to be judged over all changes of a NIC.
+func (n *nicWork) check() error {
+	qos := n.touches(scopePFC) || n.touches(scopeETS) || n.touches(scopeApp) || n.touches(scopeBuffer)
+	if !qos {
+		return nil
+	}
+	if n.nic.per.BondRefuses && n.nic.bond != "" {
+		return fmt.Errorf("its driver refuses QoS while it is in a bond (%s)", n.nic.bond)
+	}
+	flagOff := n.want[n.flagKey()]
+	if flagOff != nil && *flagOff == "off" || n.gives() {
+		return nil // the mode of DCBX follows the flag, and is looked at when it is written
+	}
+	if why := foreign(n.nic, n.target); why != "" {
+		return fmt.Errorf("%s, and would take the change back: %s", why, remedy(n.nic))
+	}
+	return nil
+}
+
+func (n *nicWork) flagKey() render.Key {
+	return render.Key{Scope: scopeFlag, Object: n.nic.Name, Field: n.nic.per.LLDPFlag}
+}
+
+// gives reports whether the NIC is given back to its firmware: an undo, which goes the other way round there.
+func (n *nicWork) gives() bool {
+	f := n.want[n.flagKey()]
+	m := n.want[render.Key{Scope: scopeDCBX, Object: n.nic.Name, Field: "mode"}]
+	return f != nil && *f == "on" || m != nil && n.target != nil && foreign(n.nic, n.target) != ""
+}
+
+func (n *nicWork) touches(scope string) bool {
+	return slices.ContainsFunc(n.changes, func(c render.Change) bool { return c.Key.Scope == scope })
+}
+
+// of is the changes of some scopes.
+func (n *nicWork) of(scopes ...string) []render.Change {
+	return slices.DeleteFunc(slices.Clone(n.changes), func(c render.Change) bool { return !slices.Contains(scopes, c.Key.Scope) })
+}
+
+// stages is the order of work on this NIC.
+func (n *nicWork) stages() []stage {
+	qos := []stage{stageApp, stageETS, stagePFC, stageBuffer}
+	if len(n.nic.per.Order) > 0 {
+		qos = qos[:0]
+		for _, o := range n.nic.per.Order {
+			qos = append(qos, stage(o))
+		}
+	}
+	own := []stage{stageFlag, stageDCBX}
+	rest := slices.Concat([]stage{stageUnpause, stagePause, stageMTU}, qos, []stage{stageKnobs, stagePCI, stageIRQ, stageRing, stageFEC})
+	if n.gives() {
+		return slices.Concat(rest, []stage{stageDCBX, stageFlag})
+	}
+	return append(own, rest...)
+}
+
+func (n *nicWork) run(ctx context.Context) error {
+	for _, s := range n.stages() {
+		if err := n.write(ctx, s); err != nil {
+			return err
+		}
+	}
+	return n.settle(ctx)
+}
