@@ -66,13 +66,13 @@ const keep = "leave"
 func hostsSchema() field {
 	params := field{key: "parameters", doc: "parameters of the NIC's congestion control, each under one name whichever driver has it; what is not listed is left as it is"}
 	for _, p := range profiles.CCParams() {
-		params.kids = append(params.kids, leaf(p.Name, ccScalar(p), p.Doc))
+		params.kids = append(params.kids, leaf(p.Name, ccScalar(p), p.Doc).called("rp_"+p.Name, "np_"+p.Name, "rpg_"+p.Name))
 	}
 	return group(
 		"hosts", "what hosts' NICs are told besides the classes: how RDMA is marked, congestion control, PCIe, interrupts, rings, FEC, buffers",
 		group(
 			"roce", "how RDMA connections are marked where the application chooses nothing",
-			leaf("mode", enumScalar("v2", "v1"), "RoCE version of connections made by rdma_cm; default v2, which routed fabrics and DSCP need"),
+			leaf("mode", enumScalar("v2", "v1").meant("rocev2", "v2", "2", "v2", "rocev1", "v1", "ibrocev1", "v1", "1", "v1"), "RoCE version of connections made by rdma_cm; default v2, which routed fabrics and DSCP need"),
 			leaf("class", nameScalar(), "class whose first code point they carry; default: the class that NCCL uses"),
 			leaf("traffic_class", trafficClassScalar(), "what the driver forces on every connection (NVIDIA's OFED can): clear, nothing, so that applications choose (the default); class, the code point of class"),
 		).like("{class: training}"),
@@ -82,19 +82,19 @@ func hostsSchema() field {
 			params,
 		).like("{parameters: {ai_rate: 5Mbps}}"),
 		group("pcie", "PCI Express", leaf("max_read_request", readRequestScalar(), "largest read request of the NIC: a power of two from 128B to 4096B; 4096B is best for most")).like("{max_read_request: 4096B}"),
-		leaf("irq", enumScalar("local", "spread", keep), "interrupts of the NIC: local, one core each on the NIC's NUMA node; spread, over all cores; leave, as they are (the default)"),
+		leaf("irq", enumScalar("local", "spread", keep).meant("numa", "local", "all", "spread", "balanced", "spread"), "interrupts of the NIC: local, one core each on the NIC's NUMA node; spread, over all cores; leave, as they are (the default)"),
 		group(
 			"rings", "descriptors of the kernel's own queues; RDMA has its own, so this is about TCP beside it",
 			leaf("rx", intScalar("number", 64, 1<<20), "descriptors of each receive queue"),
 			leaf("tx", intScalar("number", 64, 1<<20), "descriptors of each send queue"),
 		).like("{rx: 8192, tx: 8192}"),
-		leaf("fec", enumScalar("auto", "off", "rs", "baser", "llrs", keep), "forward error correction of the link, as ethtool calls it; the switch port has to agree; leave: as it is (the default)"),
+		leaf("fec", enumScalar("auto", "off", "rs", "baser", "llrs", keep).meant("rsfec", "rs", "rs528", "rs", "rs544", "rs", "fc", "baser", "basr", "baser", "none", "off"), "forward error correction of the link, as ethtool calls it; the switch port has to agree; leave: as it is (the default)"),
 		group(
 			"receive_buffer", "buffer of NICs that have one for dcbnl (NVIDIA); the length of the cable goes to it by itself",
 			leaf("lossless", bytesScalar(), "bytes that each lossless class has, in which what arrives after its pause has to fit"),
 			leaf("lossy", bytesScalar(), "bytes that all other traffic shares"),
 		).like("{lossless: 256KB, lossy: 64KB}"),
-		leaf("memlock", enumScalar("unlimited", keep), "memory that users may lock, which RDMA needs much of: unlimited, by a file in /etc/security/limits.d; leave: as it is (the default)"),
+		leaf("memlock", enumScalar("unlimited", keep).meant("infinity", "unlimited", "1", "unlimited", "max", "unlimited"), "memory that users may lock, which RDMA needs much of: unlimited, by a file in /etc/security/limits.d; leave: as it is (the default)"),
 	).like("{roce: {class: training}}").inert()
 }
 
@@ -149,7 +149,7 @@ func ccScalar(p profiles.CCParam) *scalar {
 	case profiles.CCTime:
 		s = *wholeScalar("time such as 300us", "us", multiples("us", "ms", "s"), units.ParseDuration)
 	case profiles.CCPercent:
-		s = *wholeScalar("share such as 50%", "%", `(100|[1-9]?[0-9])(\.0+)?%`, units.ParsePercent)
+		s = *fromUnits("share such as 50%", func() string { return `(100|[1-9]?[0-9])(\.0+)?%` }, parseWholePercent)
 	case profiles.CCBytes:
 		s = *bytesScalar()
 	default:
@@ -161,8 +161,13 @@ func ccScalar(p profiles.CCParam) *scalar {
 		if bad != nil {
 			return "", bad
 		}
-		if n, err := ccNumber(p, text); err != nil || n < int64(least) || n > int64(most) {
-			return "", &problem{"value", fmt.Sprintf("is not from %s to %s", p.Text(least), p.Text(most)), ""}
+		switch n, err := ccNumber(p, text); {
+		case err != nil:
+			return "", &problem{"value", err.Error(), ""}
+		case n < int64(least):
+			return "", &problem{"value", "is below the least that NICs take, " + p.Text(least), "write " + p.Text(least) + " or more"}
+		case n > int64(most):
+			return "", &problem{"value", "is above the most that NICs take, " + p.Text(most), "write " + p.Text(most) + " or less"}
 		}
 		return canonical, nil
 	}
@@ -214,12 +219,24 @@ func wholeScalar[T fmt.Stringer](noun, one, pattern string, parse func(string) (
 	inner := s.parse
 	s.parse = func(text string) (string, *problem) {
 		canonical, p := inner(text)
-		if p == nil && !regexp.MustCompile("^("+pattern+")$").MatchString(text) {
+		switch {
+		case p != nil && isDigits(text):
+			p.hint = "write " + text + one
+		case p == nil && !regexp.MustCompile("^("+pattern+")$").MatchString(text):
 			p = &problem{"units", "is not a whole number of " + one, "NICs count it in whole " + one}
 		}
 		return canonical, p
 	}
 	return &s
+}
+
+// parseWholePercent reads a share without decimals.
+func parseWholePercent(text string) (units.Percent, error) {
+	v, err := units.ParsePercent(text)
+	if err == nil && v%units.OnePercent != 0 {
+		err = &units.Error{Text: text, What: "is not a whole percentage", Hint: "NICs take it without decimals"}
+	}
+	return v, err
 }
 
 func decodeHosts(n *node) Hosts {
@@ -276,7 +293,7 @@ func (v *validator) hosts(path string, given, effective Hosts) {
 			v.found.Errorf("value", b.v.Pos(), "write a size such as 256KB, or remove the line", "%s.receive_buffer.%s: %s is no size of a buffer", path, b.key, b.v.V)
 		}
 	}
-	if l := given.Lossless; l.Set && !v.doubtful() && !slices.ContainsFunc(v.f.Classes, func(c Class) bool { return c.Lossless.V }) {
+	if l := given.Lossless; l.V > 0 && !v.doubtful() && !slices.ContainsFunc(v.f.Classes, func(c Class) bool { return c.Lossless.V }) {
 		v.found.Errorf("value", l.Pos(), "remove it, or make a class lossless", "%s.receive_buffer.lossless: no class is lossless", path)
 	}
 	if tc := given.RoCE.TrafficClass; tc.V == "class" && !v.doubtful() && !effective.RoCE.Class.Set && v.defaultClass() == nil {

@@ -218,6 +218,23 @@ func enumScalar(words ...string) *scalar {
 	}}
 }
 
+// meant has s know what people call its words elsewhere: pairs of a word without punctuation, and the one that is right here.
+func (s *scalar) meant(pairs ...string) *scalar {
+	r := *s
+	r.parse = func(text string) (string, *problem) {
+		canonical, p := s.parse(text)
+		if p != nil {
+			for i := 0; i < len(pairs); i += 2 {
+				if strings.ReplaceAll(fold(text), " ", "") == pairs[i] {
+					p.hint = "write " + pairs[i+1]
+				}
+			}
+		}
+		return canonical, p
+	}
+	return &r
+}
+
 const maxName = 64
 
 // nameScalar is a model name: it goes into CLI sessions, file names and paths.

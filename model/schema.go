@@ -98,7 +98,7 @@ func fabricSchema() *field {
 			leaf("version", ncclVersionScalar(), "oldest NCCL in use; before 2.21 the GID index of the host's address is written, from 2.21 on NCCL finds it; default 2.21"),
 			leaf("qps_per_connection", intScalar("number", 1, 128), "NCCL_IB_QPS_PER_CONNECTION: queue pairs of each connection, over which ECMP spreads it"),
 			field{key: "socket_ifname", example: "eno1", doc: "NCCL_SOCKET_IFNAME: interfaces of what is not RDMA, one or a list; exactly these, not all that begin so", scalar: ifaceScalar(), list: &field{key: "interface", scalar: ifaceScalar()}},
-			leaf("address_family", enumScalar("ipv4", "ipv6"), "NCCL_IB_ADDR_FAMILY: of the GIDs that NCCL uses; default: that of the NICs' addresses in the inventory, else ipv4"),
+			leaf("address_family", enumScalar("ipv4", "ipv6").meant("afinet", "ipv4", "afinet6", "ipv6", "inet", "ipv4", "inet6", "ipv6", "4", "ipv4", "6", "ipv6"), "NCCL_IB_ADDR_FAMILY: of the GIDs that NCCL uses; default: that of the NICs' addresses in the inventory, else ipv4"),
 			leaf("hca", enumScalar("auto", "off"), "NCCL_IB_HCA: auto, the RDMA devices of the host's ports in the order of rails (the default); off, not written"),
 			leaf("cross_nic", intScalar("number", 0, 2), "NCCL_CROSS_NIC: whether rings may change rails: 0 never, which suits rails, 1 they may, 2 NCCL decides"),
 		).like("{class: training}"),

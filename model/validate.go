@@ -41,6 +41,7 @@ func (v *validator) all() {
 		names[i] = v.f.Devices[i].Name
 	}
 	v.inventory(names)
+	v.rdmaNames()
 	v.serials()
 	v.insecure()
 }

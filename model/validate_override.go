@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -55,8 +56,8 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 		return
 	}
 	foreign(o.MTU.Host.Pos(), "mtu.host", "switches")
-	for _, pos := range o.Hosts.places() {
-		foreign(pos, "hosts", "switches")
+	if ps := o.Hosts.places(); len(ps) > 0 {
+		foreign(slices.MinFunc(ps, diag.Pos.Compare), "hosts", "switches")
 	}
 	wd := v.f.Watchdog
 	for _, a := range slices.Backward(above) {
@@ -225,11 +226,46 @@ func (v *validator) inventory(names []string) {
 			if !ip.Set {
 				continue
 			}
+			v.nicAddress(ip)
 			if o, ok := nic[address]; ok {
 				v.twice(o.Pos(), ip.Pos(), "correct one of them", "two NICs have the address %s", address)
 				continue
 			}
 			nic[address] = ip
+		}
+	}
+}
+
+// nicAddress checks that ip is an address that other hosts can reach.
+func (v *validator) nicAddress(ip Value[string]) {
+	p, err := netip.ParsePrefix(ip.V)
+	switch a := p.Addr(); {
+	case err != nil:
+	case a.IsLinkLocalUnicast():
+		v.found.Errorf("value", ip.Pos(), "give the address that other hosts reach", "%s is link-local: every NIC has such an address, and it says nothing about the fabric", a)
+	case a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
+		v.found.Errorf("value", ip.Pos(), "give the address that other hosts reach", "%s is no address of a NIC", a)
+	case a.Is4() && p.Bits() < 31 && a == p.Masked().Addr():
+		v.found.Errorf("value", ip.Pos(), fmt.Sprintf("write %s/%d, say", a.Next(), p.Bits()), "%s is the network itself, and no address in it", ip.V)
+	}
+}
+
+// rdmaNames checks that an RDMA device is that of one NIC, or of one bond.
+func (v *validator) rdmaNames() {
+	for i := range v.f.Devices {
+		d := &v.f.Devices[i]
+		taken := map[string]*Port{}
+		for j := range d.Ports {
+			p := &d.Ports[j]
+			q := taken[p.RDMA.V]
+			switch {
+			case !p.RDMA.Set:
+			case q == nil:
+				taken[p.RDMA.V] = p
+			case p.Bond == "" || p.Bond != q.Bond:
+				v.twice(q.RDMA.Pos(), p.RDMA.Pos(), "give each NIC its own: ls -l /sys/class/net/NAME/device/infiniband shows it",
+					"%s is the RDMA device of both %s and %s on %s", p.RDMA.V, q.Name, p.Name, d.Name)
+			}
 		}
 	}
 }

@@ -34,7 +34,15 @@ func wrongWord(key, text string) string {
 	case "nvp2penable", "p2penable":
 		return "NCCL reads no such variable: it has NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, and NCCL_NET_GDR_LEVEL for GPUDirect RDMA"
 	case "gidindex", "ibgidindex", "gid":
-		return "leave it out: index 3 is RoCE v2 over IPv4 only on some NICs and moves when addresses change; NCCL from 2.21 finds the GID itself"
+		return "leave it out: index 3 is RoCE v2 over IPv4 only on some NICs and moves when addresses change; NCCL from 2.21 finds the GID itself, and for an older one nccl.version has the host's own index written"
+	case "cnpdscp", "cnpprio", "cnppriority", "cnp8021pprio", "cnp802pprio":
+		return "leave it out: NICs send CNPs with the code point and priority of the class with role: cnp, so that switches find them there"
+	case "roceccpriomask", "ccpriomask", "priomask", "ecnpriorities", "prios":
+		return "leave it out: congestion control is on for the priorities of lossless classes, without those with ecn: off"
+	case "globalpause", "linkpause", "flowcontrol", "rxpause", "txpause":
+		return "leave it out: link pause (802.3x) is off wherever a class is lossless, since PFC and it exclude each other"
+	case "dcbx", "willing":
+		return "leave it out: the host's own configuration holds where a NIC is owned, and what else speaks for it is found before anything is written"
 	}
 	return ""
 }

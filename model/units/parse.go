@@ -92,7 +92,7 @@ func wrongUnit(num, name string, q quantity) (what, hint string) {
 	if strings.HasPrefix(name, ".") {
 		return "has a stray point", ""
 	}
-	if b, ok := strings.CutSuffix(name, "Bps"); ok && len(b) <= 1 {
+	if b, ok := strings.CutSuffix(strings.ReplaceAll(name, "B/s", "Bps"), "Bps"); ok && len(b) <= 1 {
 		bits := ""
 		if v, exact := scale(num, 8); exact {
 			bits = ": " + v.String() + b + "bps"

@@ -126,6 +126,7 @@ func TestRefused(t *testing.T) {
 		{"bytes", "1e3KB", "not a unit of size", "use B, KB"},
 		{"bytes", "0x10B", "not a unit of size", "use B, KB"},
 		{"rate", "400GBps", "bytes per second", "rates are in bits per second: 3200Gbps"},
+		{"rate", "50GB/s", "bytes per second", "rates are in bits per second: 400Gbps"},
 		{"rate", "400GbE", "not a unit of rate", "write 400Gbps"},
 		{"rate", "400Gbit/s", "not a unit of rate", "write 400Gbps"},
 		{"percent", "100Gbps", "not a unit of share", "write a share such as 20%"},
