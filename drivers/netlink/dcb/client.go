@@ -149,7 +149,8 @@ func (c *Client) AddApp(ctx context.Context, ifname string, a App) error {
 	return unless(err, EEXIST)
 }
 
-// DelApp removes one entry; that it is not there is no error.
+// DelApp removes one entry; that it is not there is no error. To hns3, a pair that another one has replaced is EINVAL:
+// whether it is gone, the next Get tells.
 func (c *Client) DelApp(ctx context.Context, ifname string, a App) error {
 	r, err := DelAppRequest(ifname, a)
 	if err == nil {

@@ -115,7 +115,9 @@ func TestMLX5(t *testing.T) {
 	}
 	r.show(26)
 	r.nic.Reload()
+	r.del(0, 0)
 	r.show(26)
+	r.add(0, 0)
 	r.pfc(8, 40)
 	r.pfc(8, 40)
 	r.pfc(8, 1000)
@@ -133,7 +135,7 @@ func TestMLX5(t *testing.T) {
 		"del 26:4: 0",
 		"  0 entries, pfc 0 delay 7, flaps 0, gaps 0; 26->0", // no trust any more, and 26 is 0 should it come back
 		"  64 entries, pfc 0 delay 7, flaps 0, gaps 0; 26->3",
-		"  64 entries, pfc 0 delay 7, flaps 0, gaps 0; 26->3",
+		"del 0:0: 0", "  63 entries, pfc 0 delay 7, flaps 0, gaps 0; 26->3", "add 0:0: 0",
 		"pfc 8: 0", "pfc 8: 0", "pfc 8: 0",
 		"  64 entries, pfc 8 delay 40, flaps 1, gaps 0;",
 		"dcbx lld-managed: 1", "  reads cee ieee", "dcbx ieee: 1", "  reads cee ieee",
@@ -198,8 +200,8 @@ func TestIce(t *testing.T) {
 	r.del(13, 1)
 	r.del(26, 3)
 	r.show(13, 26)
-	r.add(14, 2)
-	r.del(14, 2)
+	r.add(10, 2)
+	r.del(10, 2)
 	r.dcbx(dcb.Host | dcb.IEEE)
 	r.del(12, 3)
 	r.show(12)
@@ -219,9 +221,9 @@ func TestIce(t *testing.T) {
 		"ets in DSCP mode: 0", "ets 90%: -22",
 		"del 13:1: 0", "del 26:3: 0",
 		"  1 entries, pfc 8 delay 0, flaps 6, gaps 0; 13->5 26->2", // modulo 8, whatever the classes
-		"add 14:2: 0", "del 14:2: 0", "dcbx host ieee: 1", "  reads host ieee",
+		"add 10:2: 1", "del 10:2: 2", "dcbx host ieee: 1", "  reads host ieee",
 		"del 12:3: 0",
-		"  0 entries, pfc 0 delay 0, flaps 9, gaps 0; 12->0", // the last one resets PFC as well
+		"  0 entries, pfc 0 delay 0, flaps 7, gaps 0; 12->0", // the last one resets PFC as well
 		"dcbx host ieee: 1", "  reads host ieee", "dcbx host cee: 0", "  reads host cee", "pfc 8: -22",
 		"dcbx host ieee: 1", "  reads lld-managed ieee", "add 26:3: -22", "pfc 8: -22",
 	)
