@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ type holdJSON struct {
 	Fabric string `json:"fabric"` // of a journal.Hold too, which says it only where it is another one
 	State  string `json:"state"`  // active, expired, or released
 	journal.Hold
+
+	OnHost    bool   `json:"on_host,omitempty"`    // the host that it is about was told
+	HostError string `json:"host_error,omitempty"` // why it could not be
 }
 
 type holdsJSON struct {
@@ -49,8 +53,10 @@ A hold on a port leaves out the whole device when a change is shared with that p
 
 A hold lives in the state directory, as leases do: operators who do not share it do not see it. Given with the inventory, it
 counts for the device by its serial number and address too, whatever other models call it. A second hold on the same thing
-replaces the first. For more than 30 days, write state: maintenance in the model. The hold works here, on what this program
-writes; agents on hosts are not there yet.`,
+replaces the first. For more than 30 days, write state: maintenance in the model.
+
+A hold on a host, given with the inventory, is written to the host too: its agent leaves alone what is held, and the host refuses
+whoever comes with another state directory. When the host cannot be reached, that is said, the hold stands here, and the exit code is 3.`,
 		Example: "  fabricctl hold -f pod1/ leaf3 --for 2h --reason \"optics on Ethernet8 are being replaced\"\n" +
 			"  fabricctl hold -f pod1/ leaf3:Ethernet8 --for 30m --reason \"PFC switched off by hand, ticket 4711\"\n" +
 			"  fabricctl hold list\n  fabricctl hold release leaf3",
@@ -129,8 +135,24 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 	case err != nil:
 		return err
 	}
+	said := holdJSON{Fabric: f.Name.V, State: "active", Hold: h}
+	far := h
+	far.Fabric = f.Name.V
+	told := a.tellHost(ctx, f, h.Device, func(ctx context.Context, on holder) error {
+		facts, _, err := on.Facts(ctx)
+		if err == nil {
+			far.Iface = cmp.Or(facts.Aliases[h.Iface], h.Iface) // the inventory may name a NIC by its PCI address
+			_, err = on.Hold(ctx, far)
+		}
+		return err
+	})
+	said.OnHost, said.HostError = a.onHost(h.Device, "knows of it, and its agent", "was not told, and its agent may still write there", told)
+	code := done(exitOK)
+	if said.HostError != "" {
+		code = done(exitPartly)
+	}
 	if json {
-		return a.printJSON(holdsJSON{"fabricctl/hold/v1", []holdJSON{{f.Name.V, "active", h}}})
+		return cmp.Or(a.printJSON(holdsJSON{"fabricctl/hold/v1", []holdJSON{said}}), code)
 	}
 	fmt.Fprintln(a.sys.out, h)
 	if was != nil && was.Active(now) {
@@ -144,7 +166,7 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 		fmt.Fprintf(a.sys.err, "nothing given with -f says the address or serial number of %s: the hold counts for it in the fabric %s alone; with the inventory, it counts for models that call it otherwise too\n",
 			h.Device, f.Name.V)
 	}
-	return nil
+	return code
 }
 
 // spanText is a time as people write it: "1000h", "90m".
@@ -247,7 +269,7 @@ func (a *app) runHoldList() error {
 			if h.Active(now) {
 				state = "active"
 			}
-			r.Holds = append(r.Holds, holdJSON{f.Fabric, state, h})
+			r.Holds = append(r.Holds, holdJSON{Fabric: f.Fabric, State: state, Hold: h})
 		}
 	}
 	if json {
@@ -271,39 +293,90 @@ func (a *app) runHoldRelease(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	dir, only, err := a.holdScope()
+	var f *model.Fabric
+	if len(a.fabric) > 0 {
+		if f, err = a.named(); err != nil {
+			return err
+		}
+	}
+	dir, err := a.state()
 	if err != nil {
 		return err
 	}
-	all, err := journal.AllHolds(rollout.HoldsDir(dir))
+	h, err := heldHere(dir, f, ref)
 	if err != nil {
 		return err
+	}
+	if h != nil {
+		if _, err := journal.ReleaseHold(ctx, rollout.HoldsDir(dir), h.Fabric, h.Device, h.Port, journal.Options{Now: time.Now}); err != nil {
+			return err
+		}
+	}
+	was, told := a.releaseOnHost(ctx, f, h, ref)
+	switch {
+	case h == nil && was != nil:
+		h = &holdJSON{Fabric: f.Name.V, State: "released", Hold: *was}
+	case h == nil && told != nil && !errors.Is(told, errNotHost):
+		return fail(exitError, "", "nobody holds %s in %s, and its host could not be asked: %w", ref, dir, told)
+	case h == nil:
+		return fail(exitError, "fabricctl hold list shows what is held", "nobody holds %s in %s", ref, dir)
+	}
+	until := h.Until.Format(time.RFC3339)
+	h.OnHost, h.HostError = a.onHost(h.Device, "has released it too", "was not told: there the hold ends at "+until+", or when it is released again", told)
+	code := done(exitOK)
+	if h.HostError != "" {
+		code = done(exitPartly)
+	}
+	if json {
+		return cmp.Or(a.printJSON(holdsJSON{"fabricctl/hold-release/v1", []holdJSON{*h}}), code)
+	}
+	fmt.Fprintf(a.sys.out, "%s: released; it was held until %s by %s: %s\n", h.Ref(), until, h.Owner, h.Reason)
+	if f == nil && h.Address != "" {
+		fmt.Fprintf(a.sys.err, "if it is a host, it keeps the hold until then: give -f with the inventory to release it there too\n")
+	}
+	return code
+}
+
+// heldHere is the hold in a state directory that a reference means, in the fabric of f or, where that is nil, in any; nil
+// when there is none.
+func heldHere(dir string, f *model.Fabric, ref string) (*holdJSON, error) {
+	all, err := journal.AllHolds(rollout.HoldsDir(dir))
+	if err != nil {
+		return nil, err
 	}
 	device, port, _ := strings.Cut(ref, ":")
 	var found []holdJSON
-	for _, f := range all {
-		for _, h := range f.Holds {
-			if (only == "" || only == f.Fabric) && h.Device == device && (h.Port == port || port != "" && h.Iface == port) {
-				found = append(found, holdJSON{f.Fabric, "released", h})
+	for _, x := range all {
+		for _, h := range x.Holds {
+			if (f == nil || f.Name.V == x.Fabric) && h.Device == device && (h.Port == port || port != "" && h.Iface == port) {
+				found = append(found, holdJSON{Fabric: x.Fabric, State: "released", Hold: h})
 			}
 		}
 	}
 	switch len(found) {
 	case 0:
-		return fail(exitError, "fabricctl hold list shows what is held", "nobody holds %s in %s", ref, dir)
+		return nil, nil
 	case 1:
-	default:
-		return fail(exitUsage, "say which with -f", "%s is held in %s", ref, diag.Count(len(found), "fabric"))
+		return &found[0], nil
 	}
-	h := found[0]
-	if _, err := journal.ReleaseHold(ctx, rollout.HoldsDir(dir), h.Fabric, h.Device, h.Port, journal.Options{Now: time.Now}); err != nil {
+	return nil, fail(exitUsage, "say which with -f", "%s is held in %s", ref, diag.Count(len(found), "fabric"))
+}
+
+// releaseOnHost tells the host that a hold is over: that of h, or where it is not known here, that of a reference.
+func (a *app) releaseOnHost(ctx context.Context, f *model.Fabric, h *holdJSON, ref string) (was *journal.Hold, err error) {
+	if f == nil {
+		return nil, errNotHost
+	}
+	device, port, _ := strings.Cut(ref, ":")
+	if h != nil {
+		device, port = h.Device, h.Port
+	} else if d, p, _, err := find(f, ref); err == nil {
+		device, port = d, p
+	}
+	return was, a.tellHost(ctx, f, device, func(ctx context.Context, on holder) (err error) {
+		was, err = on.Release(ctx, f.Name.V, device, port)
 		return err
-	}
-	if json {
-		return a.printJSON(holdsJSON{"fabricctl/hold-release/v1", found})
-	}
-	_, err = fmt.Fprintf(a.sys.out, "%s: released; it was held until %s by %s: %s\n", h.Ref(), h.Until.Format(time.RFC3339), h.Owner, h.Reason)
-	return err
+	})
 }
 
 // heldOn finds who holds a device of a fabric, for verbs that only look: a sentence for each hold, and one where nobody

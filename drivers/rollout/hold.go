@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,32 @@ func inForce(stateDir string, now time.Time, fabric string) (holdSet, error) {
 			if h.Active(now) {
 				hs = append(hs, h)
 			}
+		}
+	}
+	return hs, nil
+}
+
+// holding is a host that knows what it leaves alone: by its own state, which other operators may have set.
+type holding interface {
+	Holds(context.Context) ([]journal.Hold, error)
+}
+
+// with adds what a host, d, leaves alone to what is held here. A hold that is in both is the one here.
+func (hs holdSet) with(ctx context.Context, dev drivers.Device, d *intent.Device) (holdSet, error) {
+	on, ok := dev.(holding)
+	if !ok {
+		return hs, nil
+	}
+	far, err := on.Holds(ctx)
+	if err != nil {
+		return hs, fmt.Errorf("holds: %w", err)
+	}
+	for _, h := range far {
+		if h.Serial, h.Address = "", d.Address; h.Fabric == d.Fabric { // it is on d, whatever its own model calls that
+			h.Fabric = ""
+		}
+		if !slices.ContainsFunc(hs, func(o journal.Hold) bool { return o.Fabric == h.Fabric && o.Device == h.Device && o.Port == h.Port }) {
+			hs = append(slices.Clip(hs), h)
 		}
 	}
 	return hs, nil

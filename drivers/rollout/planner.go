@@ -174,6 +174,9 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 		return fmt.Errorf("read: %w", err)
 	}
 	d = d.Bind(f.Aliases)
+	if all, err = all.with(ctx, dev, &d); err != nil {
+		return err
+	}
 	held := all.of(&d, f)
 	lifted, finds := dialect.Lift(live, f)
 	finds = observed(&d, lifted, finds, dp.Mode)
