@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func personality(t *testing.T, name string) Personality {
@@ -160,24 +162,52 @@ func TestPersonalityMaps(t *testing.T) {
 	}
 }
 
-// TestPersonalityTravels: a personality goes to a host as JSON and is the same there.
+// TestPersonalityTravels: what a user described is known on the host as it is here, and what comes there is not trusted.
 func TestPersonalityTravels(t *testing.T) {
 	c, err := Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range c.NamesOf(KindPersonality) {
-		p, _ := c.PersonalityNamed(n)
-		b, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var q Personality
-		if err := json.Unmarshal(b, &q); err != nil {
-			t.Fatalf("%s: %v", n, err)
-		}
-		if again, _ := json.Marshal(q); string(again) != string(b) {
-			t.Errorf("%s: sent %s, received %s", n, b, again)
+	if len(c.Tell(true)) != 0 || len(c.OwnPersonalities()) != 0 {
+		t.Error("what is built in is known there")
+	}
+	file := Knob{Paths: []string{"/sys/class/net/{netdev}/cc/ai"}, Max: 9, Effect: EffectNone}
+	program := Knob{Command: []string{"/usr/bin/mine", "{rdma}"}}
+	mine := c.With(
+		Entry{Kind: KindPersonality, Name: "mine", Facts: []Fact{
+			{Key: "status", Values: []string{"managed"}, Source: "me", Confidence: "low"},
+			{Key: "drivers", Values: []string{"a", "b"}, Source: "me", Confidence: "low"},
+			{Key: "cc.ai_rate", Values: []string{file.String()}, Source: "me", Confidence: "low"},
+			{Key: "cc.hai_rate", Values: []string{program.String()}, Source: "me", Confidence: "low"},
+		}},
+		Entry{Kind: KindPersonality, Name: "xsc", Facts: []Fact{{Key: "status", Values: []string{"managed"}, Source: "me", Confidence: "low"}}},
+	)
+	there, err := c.Know(mine.Tell(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(mine.OwnPersonalities(), there.OwnPersonalities()); d != "" || len(there.OwnPersonalities()) != 2 {
+		t.Errorf("(-here +there):\n%s", d)
+	}
+	there, err = c.Know(mine.Tell(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := mustPersonality(there, "mine"); len(p.Knobs) != 3 || p.Knobs[2].Name != "cc.ai_rate" {
+		t.Errorf("an untrusted model's program travels, or its file does not: %+v", p.Knobs)
+	}
+	for _, x := range []struct{ message, want string }{
+		{`{"name":"a/b","facts":[]}`, "is not a name"},
+		{`{"name":"a","facts":[{"key":"status","values":["owned"]}]}`, "is not one of managed"},
+		{`{"name":"a","facts":[{"key":"statuss","values":["managed"]}]}`, "is no fact of one"},
+		{`{"name":"a","facts":[{"key":"status","values":["managed","managed"]}]}`, "is no fact of one"},
+		{`{"name":"a","facts":[{"key":"roce.tos","values":["{\"paths\":[\"/proc/sys/kernel/core_pattern\"],\"max\":1,\"effect\":\"none\"}"]}]}`, "want a file of this NIC"},
+		{`{"name":"a","facts":[{"key":"roce.tos","values":["{\"command\":[\"/bin/sh\"]}"]}]}`, "not a shell"},
+		{`{"name":"a","more":1}`, "unknown field"},
+		{`[]`, "personality: "},
+	} {
+		if _, err := c.Know([]json.RawMessage{json.RawMessage(x.message)}); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: got %v, want %q", x.message, err, x.want)
 		}
 	}
 }

@@ -213,8 +213,9 @@ type Facts struct {
 	Owners   []string          `json:"owners,omitempty"`  // competing owners found, one sentence each; writing is refused while there are any
 	Notes    []string          `json:"notes,omitempty"`   // what else a reader should know
 	NICs     []HostNIC         `json:"nics,omitempty"`    // of a host, by name
-	// Personalities are those of NICs that are not built in: users describe them, and the host was told.
-	Personalities []profiles.Personality `json:"personalities,omitempty"`
+	// Personalities are those of NICs that are not built in. A driver fills them from its own catalog, which told the host of them;
+	// they are no news from the device, so they are not part of what it says.
+	Personalities []profiles.Personality `json:"-"`
 	Names         Names                  `json:"-"` // adopted names, from the plan
 }
 
