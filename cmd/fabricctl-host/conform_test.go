@@ -35,7 +35,9 @@ func (k *kernel) List(ctx context.Context) ([]netlink.Link, error) {
 	return slices.Clone(k.links), ctx.Err()
 }
 
-func (k *kernel) Addresses(ctx context.Context) (map[int32][]netip.Prefix, error) { return nil, ctx.Err() }
+func (k *kernel) Addresses(ctx context.Context) (map[int32][]netip.Prefix, error) {
+	return nil, ctx.Err()
+}
 
 func (k *kernel) SetMTU(ctx context.Context, index int32, mtu uint32) error {
 	k.mu.Lock()

@@ -1,9 +1,9 @@
 // Fabricctl-host is the host's own side of fabricctl: a small static binary that is pushed over SSH and speaks for
 // the machine it runs on.
 //
-//	fabricctl-host serve      answer JSON lines on stdin and stdout (drivers/hostwire) until stdin ends
-//	fabricctl-host read       print what this host says about itself and its settings, and change nothing
-//	fabricctl-host version    print the version
+//	fabricctl-host serve [--state-dir DIR]    answer JSON lines on stdin and stdout (drivers/hostwire) until stdin ends
+//	fabricctl-host read                       print what this host says about itself and its settings, and change nothing
+//	fabricctl-host version                    print the version
 //
 // Exit status: 0 done, 1 error, 64 wrong usage.
 package main
@@ -11,6 +11,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
 	"github.com/fabricctl/fabricctl/drivers/netlink"
-	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -44,9 +45,13 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: fabricctl-host serve | read | version")
+var errUsage = errors.New("usage: fabricctl-host serve [--state-dir DIR] | read | version")
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+	dir := stateDir()
+	if len(args) == 3 && args[0] == "serve" && args[1] == "--state-dir" && filepath.IsAbs(args[2]) {
+		dir, args = args[2], args[:1]
+	}
 	if len(args) != 1 {
 		return errUsage
 	}
@@ -58,7 +63,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	default:
 		return errUsage
 	}
-	dev, err := netlink.Open(netlink.Config{})
+	dev, err := netlink.Open(netlink.Config{State: dir})
 	if err != nil {
 		return err
 	}
@@ -70,14 +75,27 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
-	dir := stateDir()
 	h := hostwire.Host{
 		Device: dev, Holds: hostwire.HoldDir{Path: filepath.Join(dir, "holds"), Now: time.Now},
-		Lock: func(ctx context.Context) (func(), error) { return lock(ctx, dir, "fabricctl-host serve") },
+		Know: func(_ context.Context, said []json.RawMessage) error { return know(dev, said) },
 	}
 	return hostwire.Serve(ctx, stdin, stdout, h, hostwire.Hello{
 		Version: version(), Host: name, OS: runtime.GOOS, Arch: runtime.GOARCH, UID: os.Geteuid(),
 	})
+}
+
+// know adds what the laptop knows of NICs to what is built in.
+func know(dev *netlink.Device, said []json.RawMessage) error {
+	built, err := profiles.Default()
+	if err != nil {
+		return err
+	}
+	c, err := built.Know(said)
+	if err != nil {
+		return err
+	}
+	dev.Know(c)
+	return nil
 }
 
 // stateDir is what this machine remembers: the lock of its writers, holds. Who is not root cannot write there, nor set
@@ -90,17 +108,6 @@ func stateDir() string {
 		return filepath.Join(d, "fabricctl")
 	}
 	return filepath.Join(os.Getenv("HOME"), ".local", "state", "fabricctl")
-}
-
-// patience is how long a writer waits for another one: those before it are done with a commit in less.
-const patience = 10 * time.Second
-
-// lock keeps other writers of this machine out: another serve, the agent, an apply.
-func lock(ctx context.Context, dir, by string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
-	return journal.Lock(ctx, filepath.Join(dir, "lock"), by, patience)
 }
 
 // read prints the settings in the host form of the linux dialect, after the facts as comments.

@@ -170,7 +170,9 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	case e.Lab.V:
 		binary = labBinary
 	}
-	return hostssh.Dial(ctx, hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs})
+	return hostssh.Dial(ctx, hostssh.Config{
+		SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs, Know: d.fabric.Catalog.Tell(!d.app.untrusted),
+	})
 }
 
 // hostBinary finds fabricctl-host beside this program: fabricctl-host for this machine's own kind,

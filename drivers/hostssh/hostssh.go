@@ -31,6 +31,9 @@ type Config struct {
 	Sudo   bool   // start fabricctl-host with sudo -n: the user needs it without a password
 	Dir    string // for the binary on the host, relative to the home directory or absolute; "" = DefaultDir
 
+	// State is where the host remembers what it writes, holds, and who writes; absolute; "" = where fabricctl-host usually
+	// does.
+	State string
 	// AllowJobs is leave for writes that kill live queue pairs of user processes; without it the host refuses them with
 	// drivers.ErrJobs.
 	AllowJobs bool
@@ -112,9 +115,13 @@ func (a agent) Close() error {
 
 // start runs the binary and waits for its hello.
 func (h *conn) start(ctx context.Context, path string, cfg Config) (drivers.Device, error) {
-	command := "exec " + quote(path) + " serve"
+	command := "exec "
 	if cfg.Sudo {
-		command = "exec sudo -n " + quote(path) + " serve"
+		command += "sudo -n "
+	}
+	command += quote(path) + " serve"
+	if cfg.State != "" {
+		command += " --state-dir " + quote(cfg.State)
 	}
 	var stderr tail
 	st, err := h.client.Open(ctx, ssh.Spec{Command: command, Stderr: &stderr})

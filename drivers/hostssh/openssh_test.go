@@ -137,6 +137,7 @@ func thisHost(t *testing.T, enter func() error) Config {
 		SSH:    ssh.Config{Name: "here", Address: addr, User: me.Username, Keys: []ssh.Key{{Path: clientPath}}, KnownHosts: knows(t, addr, hostKey)},
 		Binary: func(string, string) ([]byte, error) { return os.ReadFile(built) },
 		Dir:    filepath.Join(t.TempDir(), "o'brien $HOME;cache"), // a name that a careless command line would trip over
+		State:  filepath.Join(t.TempDir(), "state"),
 	}
 }
 

@@ -21,10 +21,7 @@ const Silence = 30 * time.Second
 type Host struct {
 	Device drivers.Device // with drivers.Confirmer and drivers.JobKeeper, where it has them
 	// Know takes over the laptop's knowledge of NICs, each a personality; nil has no use for it.
-	Know func(context.Context, []json.RawMessage) error
-	// Lock keeps other writers out until unlock is called: it is held while one request writes. Its error says who has
-	// it, and is a *journal.BusyError then. Nil locks nothing.
-	Lock  func(context.Context) (unlock func(), err error)
+	Know  func(context.Context, []json.RawMessage) error
 	Holds Holds // nil has none
 }
 
@@ -199,19 +196,9 @@ func (s *server) do(ctx context.Context, q request) (r reply, err error) {
 	return r, fmt.Errorf("%w: operation %q", ErrProtocol, q.Op)
 }
 
-// write carries out a request that changes the device, with everybody else locked out. A hold is in the way of a commit
-// alone: what has begun is brought to its end.
+// write carries out a request that changes the device, which keeps other writers out meanwhile. A hold is in the way of a
+// commit alone: what has begun is brought to its end.
 func (s *server) write(ctx context.Context, q request) error {
-	if s.host.Lock != nil {
-		unlock, err := s.host.Lock(ctx)
-		if busy := (*journal.BusyError)(nil); errors.As(err, &busy) {
-			return fmt.Errorf("%s: %w: %w", q.Op, drivers.ErrBusy, err)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", q.Op, err)
-		}
-		defer unlock()
-	}
 	d := s.host.Device
 	if q.Op == "commit" {
 		if s.host.Holds != nil {

@@ -138,36 +138,6 @@ func TestKnow(t *testing.T) {
 	}
 }
 
-// One writer at a time; who reads waits for nobody.
-func TestOneWriter(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	dev := &timedBox{}
-	c := talk(t, Host{Device: dev, Lock: func(ctx context.Context) (func(), error) { return journal.Lock(ctx, path, "fabricctl-host serve", 0) }})
-	unlock, err := journal.Lock(t.Context(), path, "fabricctl-host agent", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	timer, _ := c.Timer()
-	for what, f := range map[string]func() error{
-		"commit":  func() error { return c.Commit(t.Context(), "tx", nil, 0) },
-		"confirm": func() error { return timer.Confirm(t.Context(), "tx") },
-		"abort":   func() error { return timer.Abort(t.Context(), "tx") },
-	} {
-		if err := f(); !errors.Is(err, drivers.ErrBusy) || !strings.Contains(err.Error(), "is locked by fabricctl-host agent (pid ") {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if _, err := c.Read(t.Context()); err != nil || len(dev.ended) > 0 || dev.got != nil {
-		t.Errorf("read: %v, done meanwhile: %v %v", err, dev.ended, dev.got)
-	}
-	unlock()
-	for range 2 { // the lock is given back
-		if err := c.Commit(t.Context(), "tx", nil, 0); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // What is held on the host is left alone, whoever asks; what has begun is brought to its end.
 func TestHeldOnHost(t *testing.T) {
 	dir := HoldDir{Path: filepath.Join(t.TempDir(), "state", "holds"), Now: time.Now}

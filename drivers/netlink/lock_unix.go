@@ -4,17 +4,20 @@ package netlink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/journal"
 )
 
-// lock keeps other processes from writing, confirming or taking back meanwhile. It waits a moment for them: the timer of
-// a transaction may be at work.
+// patience is how long a writer waits for another one: the timer of a transaction, the agent.
+const patience = 10 * time.Second
+
+// lock keeps other processes from writing, confirming or taking back meanwhile. Who finds it taken says who has it.
 func (d *Device) lock(ctx context.Context) (unlock func(), err error) {
 	if d.cfg.State == "" {
 		return func() {}, nil
@@ -22,28 +25,13 @@ func (d *Device) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(d.cfg.State, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(d.cfg.State, "settings.lock"), os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
+	by := filepath.Base(os.Args[0])
+	if len(os.Args) > 1 {
+		by += " " + os.Args[1]
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 500 {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
-			f.Close()
-			return nil, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			f.Close()
-			return nil, ctx.Err()
-		}
+	unlock, err = journal.Lock(ctx, filepath.Join(d.cfg.State, "settings.lock"), by, patience)
+	if busy := (*journal.BusyError)(nil); errors.As(err, &busy) {
+		return nil, fmt.Errorf("%w: %w", drivers.ErrBusy, err)
 	}
-	f.Close()
-	return nil, fmt.Errorf("%w on this host's settings", drivers.ErrBusy)
+	return unlock, err
 }
