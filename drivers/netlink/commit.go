@@ -68,9 +68,12 @@ func (d *Device) plan(ctx context.Context, cs []render.Change) (*work, error) {
 	if err != nil {
 		return nil, d.named("commit", err)
 	}
-	todo, moved := render.Remaining(d.dialect, render.Facts{}, live, cs)
-	if len(moved) > 0 {
-		return nil, d.named("commit", movedError(live, moved))
+	todo, moved, err := d.remaining(m, live, cs)
+	if err == nil && len(moved) > 0 {
+		err = movedError(live, moved)
+	}
+	if err != nil {
+		return nil, d.named("commit", err)
 	}
 	w := &work{d: d, m: m, todo: todo}
 	for _, c := range todo {
@@ -90,6 +93,33 @@ func (d *Device) plan(ctx context.Context, cs []render.Change) (*work, error) {
 	}
 	w.orderMTUs()
 	return w, nil
+}
+
+// remaining is render.Remaining, but for a knob of configfs in a directory that we made: where it still says what it said
+// at first, it counts as absent. A commit that died in between is so finished, or taken back.
+func (d *Device) remaining(m *machine, live render.Config, cs []render.Change) (todo, moved []render.Change, err error) {
+	if err := d.memory.load(); err != nil {
+		return nil, nil, err
+	}
+	todo, moved = render.Remaining(d.dialect, render.Facts{}, live, cs)
+	moved = slices.DeleteFunc(moved, func(c render.Change) bool {
+		if c.Before != nil && c.After != nil || !d.untouched(m, c.Key) {
+			return false
+		}
+		todo = append(todo, c)
+		return true
+	})
+	return todo, moved, nil
+}
+
+// untouched reports whether a knob is in a directory of configfs that we made and says what it said at first.
+func (d *Device) untouched(m *machine, key render.Key) bool {
+	n := m.nic(key.Object)
+	if n == nil {
+		return false
+	}
+	k, ok := n.per.Knob(knobName(key))
+	return ok && d.knobIO(n).untouched(k.Mkdir, k.Paths, d.memory.kept.Made)
 }
 
 // add puts a change where it belongs.

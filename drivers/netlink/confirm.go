@@ -206,11 +206,14 @@ func (d *Device) takeBack(ctx context.Context, p pending) error {
 	jobs := d.jobs
 	d.jobs = true
 	defer func() { d.jobs = jobs }()
-	live, _, err := d.settings(ctx)
+	live, m, err := d.settings(ctx)
 	if err != nil {
 		return err
 	}
-	_, moved := render.Remaining(d.dialect, render.Facts{}, live, p.Undo)
+	_, moved, err := d.remaining(m, live, p.Undo)
+	if err != nil {
+		return err
+	}
 	undo := slices.DeleteFunc(slices.Clone(p.Undo), func(c render.Change) bool {
 		return slices.ContainsFunc(moved, func(m render.Change) bool { return m.Key == c.Key })
 	})

@@ -10,16 +10,18 @@ import (
 // kernel is a fake of the kernel's links that can misbehave.
 type kernel struct {
 	links  []Link
-	keep   bool   // acknowledge a new MTU and keep the old one (intel/openlldp#34)
-	refuse error  // refuse every new MTU
-	before func() // runs before each set
+	addrs  map[int32][]netip.Prefix
+	keep   bool                          // acknowledge a new MTU and keep the old one (intel/openlldp#34)
+	refuse error                         // refuse every new MTU
+	before func()                        // runs before each set
+	bond   func(index int32, mtu uint32) // what a bond does with its slaves
 	sets   int
 }
 
 func (k *kernel) List(ctx context.Context) ([]Link, error) { return slices.Clone(k.links), ctx.Err() }
 
 func (k *kernel) Addresses(ctx context.Context) (map[int32][]netip.Prefix, error) {
-	return nil, ctx.Err()
+	return k.addrs, ctx.Err()
 }
 
 func (k *kernel) SetMTU(ctx context.Context, index int32, mtu uint32) error {
@@ -38,6 +40,9 @@ func (k *kernel) SetMTU(ctx context.Context, index int32, mtu uint32) error {
 		return k.refuse
 	case !k.keep:
 		k.links[i].MTU = mtu
+		if k.bond != nil {
+			k.bond(index, mtu)
+		}
 	}
 	return nil
 }

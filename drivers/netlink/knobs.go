@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -269,6 +270,20 @@ func (io knobIO) remember(k profiles.Knob, paths []string) error {
 		}
 	}
 	return nil
+}
+
+// untouched reports whether a directory was made by us and the files say what they said then.
+func (io knobIO) untouched(mkdir string, templates []string, made map[string]string) bool {
+	dir, err := io.at.Fill(mkdir)
+	if _, ours := made[dir]; err != nil || mkdir == "" || !ours {
+		return false
+	}
+	paths, err := io.find(templates)
+	return err == nil && !slices.ContainsFunc(paths, func(name string) bool {
+		text, written := made[name]
+		b, err := io.tree.Read(name)
+		return err != nil || written && string(b) != text
+	})
 }
 
 // forget writes back what remember kept, and removes the directory with the last knob that has something to be put back.

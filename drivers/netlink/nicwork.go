@@ -45,7 +45,6 @@ type nicWork struct {
 
 // add judges a change of a NIC, and notes it.
 func (n *nicWork) add(c render.Change) error {
-	d, io := n.w.d, n.w.d.knobIO(n.nic)
 	switch c.Key.Scope {
 	case scopeDCBX, scopePFC, scopeETS, scopeApp, scopeBuffer, scopeRate:
 		if n.target == nil {
@@ -62,18 +61,15 @@ func (n *nicWork) add(c render.Change) error {
 			return err
 		}
 	case scopePCI, scopeIRQ:
-		if c.After == nil {
-			return errors.New("a NIC that shows it always has it")
-		}
-		if c.Key.Scope == scopeIRQ && d.irqbalance() {
-			return errors.New("irqbalance runs and moves interrupts: systemctl disable --now irqbalance")
+		if err := n.checkSystem(c); err != nil {
+			return err
 		}
 	case scopeRoCE, scopeCC:
 		k, ok := n.nic.per.Knob(knobName(c.Key))
 		if !ok {
 			return fmt.Errorf("nothing is known of where driver %s has that", n.nic.hw.driver)
 		}
-		if err := io.check(k, c.After); err != nil {
+		if err := n.w.d.knobIO(n.nic).check(k, c.After); err != nil {
 			return err
 		}
 	}
@@ -103,6 +99,26 @@ func (n *nicWork) checkEthtool(c render.Change) error {
 			}
 		}
 	}
+	return err
+}
+
+// checkSystem judges the value of a setting of PCI Express or of interrupts.
+func (n *nicWork) checkSystem(c render.Change) error {
+	if c.After == nil {
+		return errors.New("a NIC that shows it always has it")
+	}
+	if _, shown := n.before.Find(c.Key); !shown {
+		return errors.New("it cannot be read here, so it is not set")
+	}
+	if c.Key.Scope == scopePCI {
+		_, err := readCode(*c.After)
+		return err
+	}
+	if n.w.d.irqbalance() {
+		return errors.New("irqbalance runs and moves interrupts: systemctl disable --now irqbalance")
+	}
+	irqs, _, local := n.w.d.interrupts(n.nic.hw.pci)
+	_, err := arrange(*c.After, irqs, local)
 	return err
 }
 
@@ -157,7 +173,7 @@ func (n *nicWork) stages() []stage {
 	own := []stage{stageFlag, stageDCBX}
 	rest := slices.Concat([]stage{stageUnpause, stagePause, stageMTU}, qos, []stage{stageKnobs, stagePCI, stageIRQ, stageRing, stageFEC})
 	if n.gives() {
-		return slices.Concat(rest, []stage{stageDCBX, stageFlag})
+		return append(rest, own...)
 	}
 	return append(own, rest...)
 }

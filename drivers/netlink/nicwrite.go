@@ -155,8 +155,8 @@ func (n *nicWork) writeDCBX(ctx context.Context) error {
 		return err
 	}
 	mode := *n.target.DCBX
-	if foreign(n.nic, n.target) == "" && n.nic.per.DCBXOwn == profiles.OwnHostIEEE {
-		mode = dcb.Host | dcb.IEEE
+	if mode&dcb.Host == 0 && n.nic.per.DCBXOwn == profiles.OwnOrHost {
+		mode = 0 // what these drivers take for giving back, and show as the versions that they speak
 	}
 	r, err := dcb.DCBXRequest(n.nic.Name, mode)
 	if err := n.refused(ctx, n.send(ctx, r, err), scopeDCBX); err != nil {

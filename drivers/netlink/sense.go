@@ -33,6 +33,7 @@ func (d *Device) sense(ctx context.Context, n *nic) (sensed, error) {
 			r.put("irq", render.Key{Scope: scopeIRQ, Object: n.Name, Field: "affinity"}, v)
 		}
 	}
+	r.out.cfg = r.out.cfg.Sorted()
 	slices.Sort(r.out.knobs)
 	r.out.knobs = slices.Compact(r.out.knobs)
 	return r.out, ctx.Err()

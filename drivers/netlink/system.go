@@ -53,12 +53,20 @@ func (d *Device) maxReadRequest(pci string) (int, bool) {
 	return 128 << (v & maxReadMask >> maxReadShift), ok && v&maxReadMask>>maxReadShift <= maxReadLimit
 }
 
+// readCode is the number of a size in Device Control.
+func readCode(value string) (uint16, error) {
+	code := slices.Index([]string{"128", "256", "512", "1024", "2048", "4096"}, value)
+	if code < 0 {
+		return 0, fmt.Errorf("%q is not a size that PCI Express has: 128, 256, 512, 1024, 2048 or 4096", value)
+	}
+	return uint16(code), nil
+}
+
 // setMaxReadRequest changes three bits and leaves the others as they are in this moment.
 func (d *Device) setMaxReadRequest(pci, value string) error {
-	n, err := strconv.Atoi(value)
-	code := slices.Index([]int{128, 256, 512, 1024, 2048, 4096}, n)
-	if err != nil || code < 0 {
-		return fmt.Errorf("%q is not a size that PCI Express has: 128, 256, 512, 1024, 2048 or 4096", value)
+	code, err := readCode(value)
+	if err != nil {
+		return err
 	}
 	name := path.Join(sysPCI, pci, "config")
 	b, err := d.tree.Read(name)
@@ -69,7 +77,7 @@ func (d *Device) setMaxReadRequest(pci, value string) error {
 	if !ok {
 		return errors.New("its configuration space shows no PCI Express capability: only root sees it")
 	}
-	w := binary.LittleEndian.AppendUint16(nil, v&^uint16(maxReadMask)|uint16(code)<<maxReadShift)
+	w := binary.LittleEndian.AppendUint16(nil, v&^uint16(maxReadMask)|code<<maxReadShift)
 	return d.tree.Write(name, int64(at), w)
 }
 

@@ -1,0 +1,206 @@
+package netlink
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/render"
+	"github.com/google/go-cmp/cmp"
+)
+
+// died is what a failpoint ends a process with.
+type died string
+
+// until runs f and reports whether it died at the failpoint n, from 0 on.
+func (r *rig) dies(n int, f func()) (at string, dead bool) {
+	r.t.Helper()
+	i := 0
+	r.Device.cfg.Hook = func(p string) {
+		if i == n {
+			i++
+			panic(died(p))
+		}
+		i++
+	}
+	r.Device.memory.hook, r.Device.nccl.hook, r.Device.limits.hook = r.cfg.Hook, r.cfg.Hook, r.cfg.Hook
+	defer func() {
+		if p := recover(); p != nil {
+			d, ok := p.(died)
+			if !ok {
+				panic(p)
+			}
+			at, dead = string(d), true
+		}
+	}()
+	f()
+	return "", false
+}
+
+// everything is a change of every kind, with two code points for all.
+func everything(t *testing.T, r *rig) []render.Change {
+	want := slices.DeleteFunc(wanted("mlx5", "eth0"), func(s string) bool {
+		return strings.HasPrefix(s, "app|") && !strings.HasPrefix(s, "app|eth0|dscp 26=") && !strings.HasPrefix(s, "app|eth0|dscp 48=")
+	})
+	return changes(t, r, append(want, "nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+limitsPath+"|memlock=unlimited")...)
+}
+
+// holds is what the machine holds: its settings, and its files byte for byte.
+func (r *rig) holds() string {
+	r.t.Helper()
+	s := read(r.t, r.Device)
+	for _, name := range []string{render.NCCLPath, limitsPath} {
+		p := filepath.Join(r.cfg.Root, name)
+		st, err := os.Stat(p)
+		if err != nil {
+			s += name + " absent\n"
+			continue
+		}
+		b, _ := os.ReadFile(p)
+		s += fmt.Sprintf("%s %v %q\n", name, st.Mode(), b)
+	}
+	// The firmware of mlx5 is willing as soon as it rules again.
+	return strings.Replace(s, "ets|eth0|willing on", "ets|eth0|willing off", 1)
+}
+
+// A process that dies at any point of a timed commit leaves a machine that is as it was when the time is over, by the
+// timer or by whatever starts next.
+func TestKilledAnywhere(t *testing.T) {
+	points := map[string]bool{}
+	for n := 0; ; n++ {
+		r, _ := nicRig(t, "mlx5")
+		conf := filepath.Join(r.cfg.Root, render.NCCLPath)
+		if n%2 == 0 { // without a line end, which an edit adds
+			if err := os.WriteFile(conf, []byte("# theirs\r\nNCCL_DEBUG=INFO"), 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+		was := r.holds()
+		cs := everything(t, r)
+		at, dead := r.dies(n, func() {
+			if err := r.Commit(t.Context(), "tx1", cs, time.Minute); err != nil {
+				t.Errorf("%d: %v", n, err)
+			}
+		})
+		if !dead {
+			break
+		}
+		points[at] = true
+		r.reopen()
+		r.clock = r.clock.Add(2 * time.Minute)
+		if err := r.Expire(t.Context()); err != nil {
+			t.Errorf("died at %d (%s): %v", n, at, err)
+		}
+		if d := cmp.Diff(was, r.holds()); d != "" {
+			t.Errorf("died at %d (%s): (-before +after)\n%s", n, at, d)
+		}
+		if txs, err := r.Pending(t.Context()); err != nil || len(txs) > 0 {
+			t.Errorf("died at %d (%s): still pending %v, %v", n, at, txs, err)
+		}
+	}
+	for _, p := range []string{"write eth0 before", "write eth0 after", "mkdir /sys/kernel/config/rdma_cm/mlx5_0 after"} {
+		if !points[p] {
+			t.Errorf("no death at %q", p)
+		}
+	}
+}
+
+// Taking back survives its own death: whoever comes next takes back the rest.
+func TestKilledWhileTakingBack(t *testing.T) {
+	for n := 0; ; n++ {
+		r, _ := nicRig(t, "mlx5")
+		was := r.holds()
+		if err := r.Commit(t.Context(), "tx1", everything(t, r), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		r.clock = r.clock.Add(2 * time.Minute)
+		at, dead := r.dies(n, func() {
+			if err := r.Expire(t.Context()); err != nil {
+				t.Errorf("%d: %v", n, err)
+			}
+		})
+		r.reopen()
+		if err := r.Expire(t.Context()); err != nil {
+			t.Errorf("died at %d (%s): %v", n, at, err)
+		}
+		if d := cmp.Diff(was, r.holds()); d != "" {
+			t.Errorf("died at %d (%s): (-before +after)\n%s", n, at, d)
+		}
+		if !dead {
+			return
+		}
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	cs := changes(t, r, "pfc|eth0|priorities=3")
+	if err := r.Commit(t.Context(), "tx1", cs, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if at := r.timer.armed["tx1"]; !at.Equal(r.clock.Add(time.Minute)) {
+		t.Errorf("armed for %v", at)
+	}
+	txs, err := r.Pending(t.Context())
+	if err != nil || len(txs) != 1 || txs[0] != (drivers.Tx{ID: "tx1", State: drivers.TxTimed, Deadline: r.clock.Add(time.Minute)}) {
+		t.Errorf("got %v, %v", txs, err)
+	}
+	r.reopen() // a new connection
+	if err := r.Confirm(t.Context(), "tx1"); err != nil {
+		t.Fatal(err)
+	}
+	r.clock = r.clock.Add(time.Hour)
+	if err := r.Expire(t.Context()); err != nil || n.Hardware().PFC.Enabled != 8 {
+		t.Errorf("after confirming: %v, PFC %08b", err, n.Hardware().PFC.Enabled)
+	}
+	if err := r.Confirm(t.Context(), "tx1"); err == nil || !strings.Contains(err.Error(), "no transaction tx1 is pending here") {
+		t.Errorf("got %v", err)
+	}
+	if err := r.Confirm(t.Context(), "../x"); err == nil || !strings.Contains(err.Error(), "cannot be the id") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Without a way back on disk, or without a timer, nothing is written.
+func TestTimerFails(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	cs := changes(t, r, "pfc|eth0|priorities=3")
+	r.timer.err = errors.New("no systemd here")
+	if err := r.Commit(t.Context(), "tx1", cs, time.Minute); err == nil || !strings.Contains(err.Error(), "arm the timer: no systemd here") || r.writes() > 0 {
+		t.Errorf("got %v after %d writes", err, r.writes())
+	}
+	if txs, err := r.Pending(t.Context()); len(txs) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", txs, err)
+	}
+	r.cfg.Timer = nil
+	if err := r.Commit(t.Context(), "tx2", cs, time.Minute); !errors.Is(err, drivers.ErrNoConfirm) || r.writes() > 0 {
+		t.Errorf("got %v after %d writes", err, r.writes())
+	}
+}
+
+// What somebody set by hand meanwhile stays, and the rest goes back.
+func TestTakeBackLeavesWhatMoved(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	if err := r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3", "cc|eth0|ai_rate=10", "link|eth0|mtu=9000"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r.k.links[1].MTU = 4200
+	if err := r.Abort(t.Context(), "tx1"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"pfc|eth0|priorities=none", "cc|eth0|ai_rate=5", "link|eth0|mtu=4200"}
+	if rest := changes(t, r, want...); len(rest) > 0 {
+		t.Errorf("%v", rest)
+	}
+}
