@@ -64,8 +64,32 @@ func runScalar() *scalar {
 	}}
 }
 
-// unfitting reports what a personality lacks or says against itself.
+// boundScalar is a bound of versions.
+func boundScalar() *scalar {
+	const part = `([0-9]{1,9}|\*)`
+	return &scalar{noun: "bound of versions such as >= 24.10", schema: textSchema("(<=|>=|<|>|=) ?" + part + "([.-]" + part + ")*"), parse: func(s string) (string, *problem) {
+		if err := profiles.CheckBound(s); err != nil {
+			return "", &problem{"value", "is not a bound of versions", "write >= 24.10, or < *.43 where the first part may be anything"}
+		}
+		return s, nil
+	}}
+}
+
+// unfitting reports what a personality or a row of the matrix lacks or says against itself.
 func unfitting(cat *profiles.Catalog, h hardware, section *node, found *diag.List) {
+	if h.kind == profiles.KindCompat {
+		if !section.has("nics") && !section.has("drivers") {
+			if e, _ := cat.Entry(h.kind, h.name); !about(e) {
+				found.Errorf("profile", section.pos(), "add nics or drivers: a row about every NIC would judge all", "the row %s does not say which NICs it is about", h.name)
+			}
+		}
+		for _, n := range section.get("nics").list() {
+			if _, ok := cat.NIC(n.text); !ok {
+				found.Errorf("profile", n.pos(), didYouMean(n.text, cat.NamesOf(profiles.KindNIC))+" (or describe it in a Profile with a nic section)", "unknown NIC %q", clip(n.text))
+			}
+		}
+		return
+	}
 	p, ok := cat.PersonalityNamed(h.name)
 	switch {
 	case !ok || h.kind != profiles.KindPersonality || h.name == profiles.Generic:
@@ -77,4 +101,11 @@ func unfitting(cat *profiles.Catalog, h hardware, section *node, found *diag.Lis
 	if p.AppPriorityIsTC && p.TrafficClasses == 0 {
 		found.Errorf("profile", section.get("app_priority_is_tc").pos(), "add traffic_classes", "the personality %s maps to traffic classes and does not say how many there are", h.name)
 	}
+}
+
+// about reports whether a row of the matrix says which NICs it is about.
+func about(e profiles.Entry) bool {
+	_, nics := e.Fact("nics")
+	_, drivers := e.Fact("drivers")
+	return nics || drivers
 }

@@ -15,7 +15,7 @@ import (
 // with the facts that package profiles knows for that kind.
 func profileSchema() *field {
 	kids := header("")
-	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC, of a NIC or of a personality").must().like("sonic/sn5600")).must().like("{name: sonic/sn5600}")
+	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC, of a NIC, of a personality or of a row of the matrix").must().like("sonic/sn5600")).must().like("{name: sonic/sn5600}")
 	for _, k := range profiles.Kinds() {
 		section := field{key: string(k), doc: map[profiles.Kind]string{
 			profiles.KindPlatform: "facts of a switch model or a kind of host",
@@ -23,6 +23,7 @@ func profileSchema() *field {
 			profiles.KindNIC:      "facts of a network adapter",
 
 			profiles.KindPersonality: "how the driver of a network adapter behaves when it is set",
+			profiles.KindCompat:      "a row of the compatibility matrix: what is known of a driver, firmware and kernel together",
 		}[k]}
 		for _, f := range profiles.Fields(k) {
 			section.kids = append(section.kids, factField(f))
@@ -171,6 +172,8 @@ func factScalar(f profiles.Field) *scalar {
 		}}
 	case profiles.Run:
 		return runScalar()
+	case profiles.Bound:
+		return boundScalar()
 	case profiles.Text, profiles.Row, profiles.KnobRow:
 	}
 	return textScalar("text")
@@ -222,7 +225,7 @@ func describes(n *node, found *diag.List) (h hardware, ok bool) {
 }
 
 func anKind(k profiles.Kind) string {
-	return map[profiles.Kind]string{profiles.KindPlatform: " platform", profiles.KindASIC: "n ASIC", profiles.KindNIC: " NIC", profiles.KindPersonality: " personality"}[k]
+	return map[profiles.Kind]string{profiles.KindPlatform: " platform", profiles.KindASIC: "n ASIC", profiles.KindNIC: " NIC", profiles.KindPersonality: " personality", profiles.KindCompat: " row of the matrix"}[k]
 }
 
 // catalog is the built-in catalog with the model's own profiles on top, layer over layer.

@@ -72,6 +72,10 @@ func TestHardwareFindings(t *testing.T) {
 		{"a knob of two kinds", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {command: [/usr/bin/x], paths: [\"/sys/class/net/{netdev}/tos\"], max: 9}"+from)},
 		{"a knob that nobody may write", base + hw("mine", "personality: {status: managed, drivers: [mine], roce.tos: {paths: [\"/sys/class/net/{netdev}/tos\"], read: \"(a)(b\", max: 9}"+from)},
 		{"a knob of nothing", base + hw("mine", "personality: {status: managed, drivers: [mine], cc.ai_rat: {paths: [\"/sys/class/net/{netdev}/x\"]}, roce.tos: {pahts: []}"+from)},
+		{"a row of the matrix", base + hw("r1", "compat: {nics: [connectx-7], firmware: [\"< 28.43\"], grade: warn, says: is old"+from)},
+		{"a row about every NIC", base + hw("r1", "compat: {grade: bad, says: is bad"+from)},
+		{"a row about no NIC", base + hw("r1", "compat: {nics: [conectx-7], grade: bad, says: is bad"+from)},
+		{"a row with versions in words", base + hw("r1", "compat: {drivers: [x], kernel: [6.12, newest], grade: fine"+from)},
 		{"one fact twice in a layer", base + hw("chip", "asic: {cell: 100B"+from) + hw("chip", "asic: {cell: 200B"+from)},
 	} {
 		_, l := Load(files("m.yaml", x.model), "m.yaml")

@@ -24,7 +24,7 @@ var embedded = sync.OnceValues(func() (*Catalog, error) {
 	for _, dir := range []struct {
 		kind Kind
 		path string
-	}{{KindASIC, "data/asics"}, {KindPlatform, "data/platforms"}, {KindNIC, "data/nics"}, {KindPersonality, "data/personalities"}} {
+	}{{KindASIC, "data/asics"}, {KindPlatform, "data/platforms"}, {KindNIC, "data/nics"}, {KindPersonality, "data/personalities"}, {KindCompat, "data/compat"}} {
 		c.rows[dir.kind] = map[string]*row{}
 		files, err := data.ReadDir(dir.path)
 		if err != nil {
@@ -70,6 +70,7 @@ type row struct {
 	nic      NIC
 
 	personality Personality
+	compat      CompatRow
 }
 
 // read is the row with its entry and typed values.
@@ -95,6 +96,10 @@ func (r *row) read() *row {
 			specs, _ := personalityTable()
 			r.personality = newPersonality(r.name)
 			fill(&r.personality, specs, r.entry)
+		case KindCompat:
+			specs, _ := compatTable()
+			r.compat = CompatRow{Name: r.name}
+			fill(&r.compat, specs, r.entry)
 		}
 	})
 	return r

@@ -21,10 +21,11 @@ const (
 	KindNIC      Kind = "nic"
 
 	KindPersonality Kind = "personality" // of a driver
+	KindCompat      Kind = "compat"      // a row of the compatibility matrix
 )
 
 // Kinds are all kinds, in the order in which they are listed.
-func Kinds() []Kind { return []Kind{KindPlatform, KindASIC, KindNIC, KindPersonality} }
+func Kinds() []Kind { return []Kind{KindPlatform, KindASIC, KindNIC, KindPersonality, KindCompat} }
 
 // Fact is one thing that is said about a piece of hardware.
 type Fact struct {
@@ -114,6 +115,7 @@ const (
 	Row                  // a HeadroomRow
 	Run                  // code points and their priority: 24-31:3
 	KnobRow              // a Knob
+	Bound                // of versions: >= 24.10
 )
 
 // Field is one fact that an entry may state.
@@ -180,6 +182,8 @@ func (f Field) check(text string) (string, error) {
 		return v.String(), nil
 	case Run:
 		return text, CheckRun(text)
+	case Bound:
+		return text, CheckBound(text)
 	case KnobRow:
 		k, err := ParseKnob(text)
 		return k.String(), err

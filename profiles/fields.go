@@ -17,6 +17,7 @@ var (
 	nicTable      = sync.OnceValues(func() ([]spec[NIC], []Field) { return tabled(nicSpecs()) })
 
 	personalityTable = sync.OnceValues(func() ([]spec[Personality], []Field) { return tabled(personalitySpecs()) })
+	compatTable      = sync.OnceValues(func() ([]spec[CompatRow], []Field) { return tabled(rowSpecs()) })
 )
 
 func tabled[T any](specs []spec[T]) ([]spec[T], []Field) { return specs, plain(specs) }
@@ -31,6 +32,8 @@ func fieldsOf(k Kind) (fs []Field) {
 		_, fs = nicTable()
 	case KindPersonality:
 		_, fs = personalityTable()
+	case KindCompat:
+		_, fs = compatTable()
 	}
 	return fs
 }

@@ -200,7 +200,7 @@ func TestEveryFact(t *testing.T) {
 	}
 	owner := map[string]string{}
 	for _, k := range Kinds() {
-		if least := map[Kind]int{KindPersonality: 2}[k]; len(c.NamesOf(k)) < cmp.Or(least, 20) {
+		if least := map[Kind]int{KindPersonality: 15, KindCompat: 10}[k]; len(c.NamesOf(k)) < cmp.Or(least, 20) {
 			t.Errorf("only %d of kind %s", len(c.NamesOf(k)), k)
 		}
 		for _, n := range c.NamesOf(k) {

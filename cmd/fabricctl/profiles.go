@@ -92,8 +92,9 @@ func (a *app) newProfiles() *cobra.Command {
 	var points bool
 	c := &cobra.Command{
 		Use:   "profiles [NAME]",
-		Short: "List the hardware that is known, or show one platform, ASIC, NIC or personality fact by fact",
-		Long: `Without NAME, list platforms, ASICs, NICs and personalities, which are how drivers of NICs behave. With NAME, show each fact of it: the value, how far it is to be trusted,
+		Short: "List the hardware that is known, or show one of it fact by fact",
+		Long: `Without NAME, list platforms, ASICs, NICs, personalities (how drivers of NICs behave) and rows of the
+compatibility matrix. With NAME, show each fact of it: the value, how far it is to be trusted,
 its source, and the file and line where it stands. Hardware is built in and described by documents of kind Profile;
 what is nearer to the model wins, fact by fact: built in, $XDG_CONFIG_HOME/fabricctl/profiles, each --profiles, each -f.
 With --starting-points, show instead where thresholds of lossless classes may start, in general or on the platform NAME,
@@ -119,7 +120,7 @@ each value with who stands behind it, and the ECN settings that others have publ
 				return err
 			}
 			if kind != "" && !slices.Contains(profiles.Kinds(), profiles.Kind(kind)) {
-				return usage("--kind %s: want platform, asic, nic or personality", kind)
+				return usage("--kind %s: want platform, asic, nic, personality or compat", kind)
 			}
 			cat, l := a.catalog()
 			printFindings(a.sys.err, l)
@@ -155,10 +156,10 @@ each value with who stands behind it, and the ECN settings that others have publ
 			return nil
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", "", "list one kind: platform, asic, nic or personality")
+	c.Flags().StringVar(&kind, "kind", "", "list one kind: platform, asic, nic, personality or compat")
 	c.Flags().StringVar(&match, "match", "", "list what has this text in its name or in a fact, such as a PCI id or a vendor")
 	c.Flags().BoolVar(&points, "starting-points", false, "show where thresholds may start, and what others have published")
-	mustComplete(c, "kind", "platform", "asic", "nic", "personality")
+	mustComplete(c, "kind", "platform", "asic", "nic", "personality", "compat")
 	return c
 }
 
@@ -190,7 +191,7 @@ func noProfile(cat *profiles.Catalog, kind, match string, args []string) error {
 		}
 		hint = meant(args[0], names, hint)
 	}
-	return fail(exitError, hint, "no platform, ASIC, NIC or personality is called %q", args[0])
+	return fail(exitError, hint, "no hardware is called %q", args[0])
 }
 
 // listed are the entries of a kind (all when empty) that match a text and a name.
@@ -226,7 +227,7 @@ func profile(cat *profiles.Catalog, e profiles.Entry) profileJSON {
 		return f.Text()
 	}
 	p.Description, p.Confidence, p.Source = get("description"), get("confidence"), get("source")
-	if e.Kind != profiles.KindASIC {
+	if e.Kind != profiles.KindASIC && e.Kind != profiles.KindCompat {
 		verified := get("verified") == "true"
 		p.Verified = &verified
 	}
