@@ -1,9 +1,11 @@
 // Fabricctl-host is the host's own side of fabricctl: a small static binary that is pushed over SSH and speaks for
 // the machine it runs on.
 //
-//	fabricctl-host serve [--state-dir DIR]    answer JSON lines on stdin and stdout (drivers/hostwire) until stdin ends
-//	fabricctl-host read                       print what this host says about itself and its settings, and change nothing
-//	fabricctl-host version                    print the version
+//	fabricctl-host serve [--state-dir DIR]        answer JSON lines on stdin and stdout (drivers/hostwire) until stdin ends
+//	fabricctl-host read                           print what this host says about itself and its settings, and change nothing
+//	fabricctl-host revert [--state-dir DIR] TX    wait for the deadline of a change that is not confirmed, and take it back;
+//	                                              serve starts it, and it ends by itself when the change is confirmed
+//	fabricctl-host version                        print the version
 //
 // Exit status: 0 done, 1 error, 64 wrong usage.
 package main
@@ -20,9 +22,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
 	"github.com/fabricctl/fabricctl/drivers/netlink"
 	"github.com/fabricctl/fabricctl/profiles"
@@ -45,31 +49,40 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: fabricctl-host serve [--state-dir DIR] | read | version")
+var errUsage = errors.New("usage: fabricctl-host serve [--state-dir DIR] | read | revert [--state-dir DIR] TX | version")
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	dir := stateDir()
-	if len(args) == 3 && args[0] == "serve" && args[1] == "--state-dir" && filepath.IsAbs(args[2]) {
-		dir, args = args[2], args[:1]
+	if len(args) >= 3 && (args[0] == "serve" || args[0] == "revert") && args[1] == "--state-dir" && filepath.IsAbs(args[2]) {
+		dir, args = args[2], slices.Delete(slices.Clone(args), 1, 3)
 	}
-	if len(args) != 1 {
+	if len(args) == 0 || len(args) != 1 && args[0] != "revert" || args[0] == "revert" && len(args) != 2 {
 		return errUsage
 	}
 	switch args[0] {
 	case "version":
 		_, err := fmt.Fprintf(stdout, "fabricctl-host %s, protocol %d, %s/%s\n", version(), hostwire.Protocol, runtime.GOOS, runtime.GOARCH)
 		return err
-	case "read", "serve":
+	case "read", "serve", "revert":
 	default:
 		return errUsage
 	}
-	dev, err := netlink.Open(netlink.Config{State: dir})
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dev, err := netlink.Open(netlink.Config{
+		State: dir, Timer: netlink.Detached{Program: self, Args: []string{"revert", "--state-dir", dir}, Now: time.Now},
+	})
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	if args[0] == "read" {
+	switch args[0] {
+	case "read":
 		return read(ctx, dev, stdout)
+	case "revert":
+		return dev.Await(ctx, drivers.TxID(args[1]))
 	}
 	name, err := os.Hostname()
 	if err != nil {

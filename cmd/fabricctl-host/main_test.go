@@ -21,7 +21,7 @@ import (
 )
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{nil, {"apply"}, {"serve", "now"}, {"--help"}} {
+	for _, args := range [][]string{nil, {"apply"}, {"serve", "now"}, {"revert"}, {"revert", "a", "b"}, {"serve", "--state-dir", "relative"}, {"--help"}} {
 		if err := run(t.Context(), args, nil, nil); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -14,3 +14,6 @@ func owner(st fs.FileInfo) (uid, gid int) {
 	}
 	return -1, -1
 }
+
+// ownSession lets a program outlive the session that it is started in.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
