@@ -22,6 +22,9 @@ type Fitted struct {
 // or driver, or hosts with such NICs in their kernels. Findings are sorted; each names the devices that it is about, so that a model may
 // acknowledge it for them.
 func (c *Catalog) Fleet(fleet []Fitted) diag.List {
+	if len(fleet) == 0 {
+		return nil
+	}
 	l := c.matrix(fleet)
 	byNIC := map[string][]Fitted{}
 	for _, f := range fleet {

@@ -196,7 +196,7 @@ func (ts targets) subject(t target) check.Subject {
 	s := check.Subject{
 		Name: t.Name, OS: t.OS, Platform: t.Platform, Device: t.Device, Lab: e.Lab.V, Host: e.Address.V, Catalog: ts.model.fabric.Catalog,
 		Ready: func(ctx context.Context) error {
-			return (&dialler{app: ts.app, reads: true}).ready(ctx, t.Endpoint, t.OS)
+			return (&dialler{app: ts.app, fabric: ts.model.fabric, reads: true}).ready(ctx, t.Endpoint, t.OS)
 		},
 		Open:  func(ctx context.Context) (*drivers.View, error) { return ts.open(ctx, t) },
 		Stage: stageOf,

@@ -21,7 +21,7 @@ type rulesJSON struct {
 
 type ruleJSON struct {
 	ID    string `json:"id"`
-	Stage string `json:"stage"` // "lint": the agreement; "load": the document; "render", "plan", "import": see stages
+	Stage string `json:"stage"` // "lint": the agreement; "load": the document; "render", "plan", "check", "import": see stages
 	Title string `json:"title"`
 	Page  string `json:"page,omitempty"`
 
@@ -34,6 +34,7 @@ func stages() map[string]string {
 		"load":   "Said of the documents of a model, by validate and by every verb that reads one. The finding stands at the value to change, and its hint says what to write.",
 		"render": "Said of what a target can express and what stays on it, by validate, render and plan.",
 		"plan":   "Said of a device when it is read and planned, by plan, apply and drift.",
+		"check":  "Said of the fabric as it is live, by check and doctor.",
 		"import": "Said of devices that a model is made from, by import.",
 	}
 }
@@ -77,6 +78,11 @@ func otherRules() []ruleJSON {
 			[3]string{"unsaved", "the running configuration is not what the device would start with", "save it on the device, or let apply do it"},
 		),
 		of(
+			"check",
+			[3]string{"compatibility", "a NIC runs a driver, firmware or kernel that is known not to go with it, or is in no row of a site's own list", "update what the finding names; fabricctl profiles ROW shows where it is from, and a Profile document with a compat section adds or corrects a row"},
+			[3]string{"fleet-versions", "NICs of one kind run different firmware or drivers, or their hosts different kernels", "bring the few to what the others have and measure again: a slow host hides in such a mixture"},
+		),
+		of(
 			"import",
 			[3]string{"class-guess", "the names and roles of classes are guesses", "give them names that mean something, and say which one carries notifications"},
 			[3]string{"differs", "a device differs from what the others have", "bring it to the others, or write an override for it on purpose"},
@@ -115,7 +121,7 @@ func allRules() []ruleJSON {
 		}
 	}
 	rs = append(rs, otherRules()...)
-	order := map[string]int{"lint": 0, "load": 1, "render": 2, "plan": 3, "import": 4}
+	order := map[string]int{"lint": 0, "load": 1, "render": 2, "plan": 3, "check": 4, "import": 5}
 	slices.SortStableFunc(rs, func(a, b ruleJSON) int { return cmp.Or(order[a.Stage]-order[b.Stage], cmp.Compare(a.ID, b.ID)) })
 	return rs
 }

@@ -241,7 +241,7 @@ func systems() []string {
 // open connects to a target. What comes back can read and nothing else; what a driver copies to a device for its own
 // use is not copied.
 func (ts targets) open(ctx context.Context, t target) (*drivers.View, error) {
-	d := &dialler{app: ts.app, reads: true}
+	d := &dialler{app: ts.app, fabric: ts.model.fabric, reads: true}
 	dev, err := d.connect(ctx, t.Endpoint, t.OS)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/lint"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -114,33 +115,39 @@ func (d *Device) Fails() bool {
 func Live(ctx context.Context, net *intent.Net, f *model.Fabric, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Fabric: net.Fabric, Devices: make([]Device, len(net.Devices))}
 	live := net.With(make([]intent.Device, len(net.Devices)))
+	nics := make([][]profiles.Fitted, len(net.Devices))
+	var catalog *profiles.Catalog
+	if f != nil {
+		catalog = f.Catalog
+	}
 	slots := make(chan struct{}, max(o.Parallel, 1))
 	var wg sync.WaitGroup
 	for i := range net.Devices {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			r.Devices[i], live.Devices[i] = look(ctx, net.Devices[i], o)
+			r.Devices[i], live.Devices[i], nics[i] = look(ctx, net.Devices[i], o, catalog)
 		})
 	}
 	wg.Wait()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("check: %w", context.Cause(ctx))
 	}
-	r.Findings = liveFindings(net, live, f)
+	r.Findings = liveFindings(net, live, f, catalog.Fleet(slices.Concat(nics...)))
 	return r, nil
 }
 
-// look reads one device and compares it. live is what it does; of one that was not read, nothing is known.
-func look(ctx context.Context, want intent.Device, o Options) (d Device, live intent.Device) {
+// look reads one device and compares it. live is what it does; of one that was not read, nothing is known. nics are those of a
+// host, where there is a catalog to know them by.
+func look(ctx context.Context, want intent.Device, o Options, c *profiles.Catalog) (d Device, live intent.Device, nics []profiles.Fitted) {
 	d = Device{Name: want.Name, Platform: want.Platform, Host: want.Host, State: want.State.String()}
 	live = intent.Join(want, nil)
 	if d.Skipped = want.State == intent.Planned || want.State == intent.Absent; d.Skipped {
-		return d, live
+		return d, live, nil
 	}
 	if ctx.Err() != nil {
 		d.Error = fmt.Sprintf("%s: not begun: %v", want.Name, context.Cause(ctx))
-		return d, live
+		return d, live, nil
 	}
 	if o.Held != nil {
 		d.Held = o.Held(&want, render.Facts{})
@@ -151,17 +158,20 @@ func look(ctx context.Context, want intent.Device, o Options) (d Device, live in
 		if why := context.Cause(ctx); why != nil && !strings.Contains(d.Error, why.Error()) {
 			d.Error += fmt.Sprintf(" (%v)", why)
 		}
-		return d, live
+		return d, live, nil
 	}
-	bound := want.Bind(is.aliases)
+	bound := want.Bind(is.facts.Aliases)
 	d.compare(&bound, lifted)
-	return d, render.ByOS(want.OS()).Joined(bound, is.config, lifted)
+	if want.Host && c != nil {
+		nics = render.Fitted(want, is.facts, c)
+	}
+	return d, render.ByOS(want.OS()).Joined(bound, is.config, lifted), nics
 }
 
-// holding is what a device holds, and the names that it uses.
+// holding is what a device holds, and what it says of itself.
 type holding struct {
-	config  render.Config
-	aliases map[string]string
+	config render.Config
+	facts  render.Facts
 }
 
 // lift reads what a device does.
@@ -197,12 +207,11 @@ func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted
 		}
 	}
 	d.Findings = l.Sort()
-	return lifted, holding{c, f.Aliases}, nil
+	return lifted, holding{c, f}, nil
 }
 
-// liveFindings are what the rules say of the live fabric and not of the model.
-func liveFindings(want, live *intent.Net, f *model.Fabric) diag.List {
-	var l diag.List
+// liveFindings are what the rules say of the live fabric and not of the model, and what is found of its hosts' fleet.
+func liveFindings(want, live *intent.Net, f *model.Fabric, l diag.List) diag.List {
 	for _, x := range lint.Check(live, f).Without(lint.Check(want, f)) {
 		if x.Severity > diag.Info {
 			x.Hint = "the model asks for something else: bring the devices to it, plan shows how" // a hint of the rule would change the model

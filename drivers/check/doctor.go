@@ -89,16 +89,11 @@ type Subject struct {
 	Via      string                      // jump hosts on the way; "" = none
 	Trust    Trust                       // how the device proves who it is
 	User     string                      // who logs in, as far as it may be shown
-	Catalog  Catalog                     // hardware to name when Platform is ""
+	Catalog  *profiles.Catalog           // hardware to name when Platform is "", and what is known of a host's NICs; nil = nothing
 	Held     func(render.Facts) []string // who holds it or a port of it, a sentence each; nil = nobody looks
 	Ready    func(context.Context) error // what can be seen of the credentials without the device; nil = nothing
 	Open     func(context.Context) (*drivers.View, error)
 	Stage    func(error) Stage // how far Open came when it failed with this
-}
-
-// Catalog knows which platforms the hardware may be that a device says it is.
-type Catalog interface {
-	OfModel(os, model string) []string
 }
 
 // Trust is how a device proves who it is.
@@ -163,6 +158,7 @@ func (d *Diagnosis) look(ctx context.Context, s *Subject, o *Surroundings) *driv
 	d.privileges(ctx, v, o.NoTrials)
 	d.ownership(s, live)
 	d.others(ctx, v)
+	d.versions(s)
 	return v
 }
 

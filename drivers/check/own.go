@@ -307,3 +307,17 @@ func (d *Diagnosis) others(ctx context.Context, v *drivers.View) {
 		d.add(Others, "note", OK, n, "")
 	}
 }
+
+// versions says what is known of the builds of a host's NICs, and where they differ among themselves.
+func (d *Diagnosis) versions(s *Subject) {
+	if s.Catalog == nil || len(d.Facts.NICs) == 0 {
+		return
+	}
+	dev := intent.Device{Name: s.Name}
+	if s.Device != nil {
+		dev = *s.Device
+	}
+	for _, f := range s.Catalog.Fleet(render.Fitted(dev, *d.Facts, s.Catalog)) {
+		d.add(Others, f.Rule, map[bool]Status{true: Failed, false: Warning}[f.Severity == diag.Error], f.Msg, f.Hint)
+	}
+}
