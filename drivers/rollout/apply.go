@@ -41,12 +41,15 @@ func (e *Engine) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Run, erro
 	if !idPattern.MatchString(id) {
 		return nil, fmt.Errorf("run id %q: want at most 28 letters, digits and \"-\"", id)
 	}
+	var first *reached
+	defer func() { first.close() }()
 	a, err := e.begin(ctx, id, KindApply, p.Fabric, func(jo journal.Options) (*attempt, error) {
 		log, err := journal.Create(runPath(e.StateDir, id), jo)
 		if err != nil {
 			return nil, err
 		}
-		a := &attempt{plan: p, leave: o, log: log, saves: map[string]bool{}}
+		first = e.reachFirst(ctx, ws[0])
+		a := &attempt{plan: p, leave: o, log: log, saves: map[string]bool{}, first: first}
 		return a, a.append(recRun, headOf(id, p, o))
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ type attempt struct {
 	log   *journal.Log
 	story *story          // what earlier attempts left; nil for Apply
 	keep  map[string]bool // devices that need no work by the journal: only read
+	first *reached        // devices that were reached before the journal had its head; nil for none
 
 	mu    sync.Mutex
 	tx    int             // number of the last transaction

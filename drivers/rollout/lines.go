@@ -48,6 +48,16 @@ func (l *Lines) take(device string) drivers.Device {
 	return d
 }
 
+// has reports whether there is a connection to a device.
+func (l *Lines) has(device string) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open[device] != nil
+}
+
 // Close ends the connections that nobody took. It never writes.
 func (l *Lines) Close() {
 	if l == nil {

@@ -37,17 +37,15 @@ type session struct {
 // open is closed first: what is read afterwards is read anew.
 func (s *session) dial(ctx context.Context) error {
 	s.close()
-	d, err := s.e.Open(ctx, s.dp.Name)
-	if err != nil {
-		return err
+	m, ok := s.a.first.take(s.dp.Name)
+	if !ok {
+		m = s.e.reach(ctx, s.dp.Name)
 	}
-	s.dev = d
-	f, caps, err := d.Facts(ctx)
-	if err != nil {
-		return fmt.Errorf("facts: %w", err)
+	if s.dev = m.dev; m.err != nil {
+		return m.err
 	}
-	s.caps = caps
-	return s.meet(f)
+	s.caps = m.caps
+	return s.meet(m.facts)
 }
 
 // meet wants a device that says f of itself to be the one of the plan, and takes the plan for what it asks of such a one.
