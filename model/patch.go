@@ -171,9 +171,12 @@ func leaves(f *field, n *node, path string) []Leaf {
 // spelling of units, and comments.
 func (f *Fabric) Digest() string {
 	h := sha256.New()
+	var line []byte
 	put := func(prefix string, ls []Leaf) {
-		for _, l := range ls {
-			fmt.Fprintf(h, "%s%q=%q\n", prefix, l.Path, l.Text)
+		for i := range ls {
+			line = diag.AppendQuoted(append(line[:0], prefix...), ls[i].Path)
+			line = diag.AppendQuoted(append(line, '='), ls[i].Text)
+			h.Write(append(line, '\n')) // never fails
 		}
 	}
 	put("fabric ", leaves(fabricSchema(), f.docs.fabric, ""))

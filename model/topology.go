@@ -365,6 +365,10 @@ func comparePorts(a, b string) int {
 // CompareNames orders names naturally: runs of digits compare as numbers, so "leaf2" is before "leaf10".
 func CompareNames(a, b string) int {
 	for a != "" && b != "" {
+		if a[0] == b[0] && (a[0] < '0' || a[0] > '9') { // most of it: paths have long beginnings in common
+			a, b = a[1:], b[1:]
+			continue
+		}
 		x, y := leadingDigits(a), leadingDigits(b)
 		if x > 0 && y > 0 {
 			n, m := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")

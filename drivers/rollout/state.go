@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -73,7 +73,7 @@ func (j *judge) digest(c render.Config, cs []render.Change, own func(render.Key)
 				continue
 			}
 			for _, part := range [...]string{s.Key.Scope, s.Key.Object, s.Key.Field, s.Value} {
-				lines = append(appendQuoted(lines, part), ' ')
+				lines = append(diag.AppendQuoted(lines, part), ' ')
 			}
 			lines[len(lines)-1] = '\n'
 			if len(lines) > 7<<10 {
@@ -84,18 +84,6 @@ func (j *judge) digest(c render.Config, cs []render.Change, own func(render.Key)
 	})
 	h.Write(lines)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-// appendQuoted is strconv.AppendQuote, quick where the text is plain, as nearly all of it is.
-func appendQuoted(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return strconv.AppendQuote(b, s)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }
 
 func value(c render.Config, k render.Key) *string {

@@ -150,6 +150,18 @@ func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
+// AppendQuoted is strconv.AppendQuote, quick where the text is plain, as nearly all of it is.
+func AppendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return strconv.AppendQuote(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
 // Count writes "1 device" or "2 devices".
 func Count(n int, noun string) string {
 	many := noun + "s"

@@ -2,10 +2,12 @@ package diag
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func at(file string, line, col int) Pos { return Pos{file, line, col} }
@@ -102,4 +104,21 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(`[{"severity":"fatal"}]`), &got); err == nil {
 		t.Error("an unknown severity was read")
 	}
+}
+
+// Digests of models and of what devices hold are over this: it may never differ from strconv.
+func TestAppendQuoted(t *testing.T) {
+	for c := range rune(0x200) {
+		for _, s := range []string{string(c), "a" + string(c) + "b", string([]byte{byte(c)})} {
+			if got, want := string(AppendQuoted([]byte("x"), s)), "x"+strconv.Quote(s); got != want {
+				t.Errorf("%q: got %s, want %s", s, got, want)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.String().Draw(t, "s")
+		if got, want := string(AppendQuoted(nil, s)), strconv.Quote(s); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 }
