@@ -1,7 +1,7 @@
 # Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
-.PHONY: build test race lint fuzz bench vm vm-nic full
+.PHONY: build test race lint fuzz bench vm full
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
@@ -30,11 +30,11 @@ bench:
 
 # Tests inside a real kernel that boots under QEMU: tools/vm/README.md. UPDATE=-update takes the tables of the run over
 # into docs/evidence/hosts.md; without it they must be the same.
-vm: vm-nic
+vm: vm-nic vm-roce
 
-vm-nic:
-	FABRICCTL_REQUIRE_WITNESSES=1 tools/vm/run nic
-	FABRICCTL_VM_OUT=$(CURDIR)/bin/vm/nic/out $(GO) test -count 1 -run '^TestHostsPage$$' ./drivers/netlink/dcb $(UPDATE)
+vm-%:
+	FABRICCTL_REQUIRE_WITNESSES=1 tools/vm/run $*
+	FABRICCTL_VM_OUT=$(CURDIR)/bin/vm/$*/out $(GO) test -count 1 -run '^TestHostsPage$$' ./drivers/netlink ./drivers/netlink/dcb $(UPDATE)
 
 # The long matrices: ten minutes of each fuzz target, and every kill point.
 full: test race

@@ -92,7 +92,11 @@ func (f files) Write(name string, at int64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.WriteAt(b, at)
+	if at == 0 { // some files of proc know no offset
+		_, err = w.Write(b)
+	} else {
+		_, err = w.WriteAt(b, at)
+	}
 	return errors.Join(err, w.Close())
 }
 

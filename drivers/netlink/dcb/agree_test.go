@@ -358,15 +358,3 @@ func (r row) String() string {
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |", r.what, r.answer, r.shows, r.reads, agree)
 }
-
-// parseRow reads a line of the table; ok tells that it is one.
-func parseRow(line string) (r row, agree string, ok bool) {
-	cells := strings.Split(strings.Trim(line, "|"), "|")
-	if !strings.HasPrefix(line, "| ") || len(cells) != 5 {
-		return row{}, "", false
-	}
-	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
-	}
-	return row{cells[0], cells[1], cells[2], cells[3]}, cells[4], cells[0] != "operation"
-}

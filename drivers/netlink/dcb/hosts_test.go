@@ -2,8 +2,6 @@ package dcb_test
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,70 +9,27 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/model/witness"
 )
 
 var update = flag.Bool("update", false, "write the tables of a run in the virtual machine into docs/evidence/hosts.md")
 
-const hostsPage = "../../../docs/evidence/hosts.md"
-
-// TestHostsPage: the table of docs/evidence/hosts.md is what the virtual machine of tools/vm found. FABRICCTL_VM_OUT
-// names the folder with what a run left; -update takes its table over. Without a run, the fake kernel has to answer and
-// look the way the page says that a real one did.
+// TestHostsPage: the table of docs/evidence/hosts.md is what the virtual machine of tools/vm found, and the fake kernel
+// answers and looks the way the page says that a real one did.
 func TestHostsPage(t *testing.T) {
-	page, err := os.ReadFile(hostsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- dcb: written by make vm -->\n", "<!-- end -->\n"
-	head, rest, ok1 := strings.Cut(string(page), begin)
-	table, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no place between %q and %q", hostsPage, begin, end)
-	}
-	if dir := os.Getenv("FABRICCTL_VM_OUT"); dir != "" {
-		found, err := os.ReadFile(filepath.Join(dir, "dcb.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if *update {
-			table = "\n" + string(found) + "\n"
-			if err := os.WriteFile(hostsPage, []byte(head+begin+table+end+tail), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, want := rows(t, string(found)), rows(t, table); !slices.Equal(got, want) {
-			t.Errorf("the page is not what the machine found; make vm UPDATE=-update takes it over:\n%s", firstDifference(want, got))
+	onPage := witness.Table(t, "docs/evidence/hosts.md", "dcb", *update)
+	for _, line := range onPage {
+		if !strings.HasSuffix(line, "| yes |") {
+			t.Errorf("dcb and the client do not agree: %s", line)
 		}
 	}
-	if got, want := playAgain(t), rows(t, table); !slices.Equal(got, want) {
-		t.Errorf("the fake kernel is not like the one on the page:\n%s", firstDifference(want, got))
+	var now []string
+	for _, r := range playAgain(t) {
+		now = append(now, r.String())
 	}
-}
-
-// rows reads a table, in which both sides must agree.
-func rows(t *testing.T, text string) []row {
-	t.Helper()
-	var out []row
-	for line := range strings.Lines(text) {
-		r, agree, ok := parseRow(strings.TrimSpace(line))
-		if !ok {
-			continue
-		}
-		if agree != "yes" || r.shows != r.reads {
-			t.Errorf("%s: dcb and the client do not agree", r.what)
-		}
-		out = append(out, r)
+	if !slices.Equal(onPage, now) {
+		t.Errorf("the fake kernel is not like the real one:\n%s", witness.FirstDifference(onPage, now))
 	}
-	return out
-}
-
-func firstDifference(want, got []row) string {
-	for i := range min(len(want), len(got)) {
-		if want[i] != got[i] {
-			return "on the page: " + want[i].String() + "\nnow:         " + got[i].String()
-		}
-	}
-	return "the page has " + strconv.Itoa(len(want)) + " rows, now there are " + strconv.Itoa(len(got))
 }
 
 // playAgain does the steps on the fake kernel. There is no dcb, so what it would show is what we read, and what it would do
