@@ -8,7 +8,8 @@ import (
 
 // Catalog is all hardware that is known. What it says is not changed once made; With returns a larger one.
 type Catalog struct {
-	rows map[Kind]map[string]*row
+	rows   map[Kind]map[string]*row
+	people people
 }
 
 // find is a row of a kind; nil when there is none.

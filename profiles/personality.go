@@ -1,6 +1,9 @@
 package profiles
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Status says what fabricctl may do with a NIC of a driver.
 type Status string
@@ -174,39 +177,62 @@ func (p Personality) WithoutCommands() Personality {
 // Generic is the personality of a NIC that no other fits: it is probed, and offered read-only.
 const Generic = "generic"
 
-// PersonalityNamed finds a personality by its name.
+// people are the personalities of a catalog, made when the first of them is asked for: each NIC of each host asks.
+type people struct {
+	once   sync.Once
+	byName map[string]*Personality
+	own    map[string]bool // a user described it, or changed it
+	names  []string        // sorted
+}
+
+// personalities are those of c, whole.
+func (c *Catalog) personalities() *people {
+	p := &c.people
+	p.once.Do(func() {
+		p.names, p.byName, p.own = c.NamesOf(KindPersonality), map[string]*Personality{}, map[string]bool{}
+		knobs := KnobNames()
+		for _, name := range p.names {
+			r := c.find(KindPersonality, name)
+			x := r.personality
+			if g := c.find(KindPersonality, Generic); g != nil && name != Generic {
+				x.Knobs = slices.Clone(x.Knobs)
+				for _, k := range g.personality.Knobs {
+					if _, own := x.Knob(k.Name); !own {
+						x.Knobs = append(x.Knobs, k)
+					}
+				}
+				slices.SortFunc(x.Knobs, func(a, b NamedKnob) int { return slices.Index(knobs, a.Name) - slices.Index(knobs, b.Name) })
+			}
+			p.byName[name], p.own[name] = &x, !r.entry.BuiltIn()
+		}
+	})
+	return p
+}
+
+// PersonalityNamed finds a personality by its name. Its lists are the catalog's, and not to be changed.
 func (c *Catalog) PersonalityNamed(name string) (Personality, bool) {
-	r := c.find(KindPersonality, name)
-	if r == nil {
+	p, ok := c.personalities().byName[name]
+	if !ok {
 		return Personality{}, false
 	}
-	p := r.personality
-	if g := c.find(KindPersonality, Generic); g != nil && name != Generic {
-		p.Knobs = slices.Clone(p.Knobs)
-		for _, k := range g.personality.Knobs {
-			if _, own := p.Knob(k.Name); !own {
-				p.Knobs = append(p.Knobs, k)
-			}
-		}
-		names := KnobNames()
-		slices.SortFunc(p.Knobs, func(a, b NamedKnob) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
-	}
-	return p, true
+	return *p, true
 }
 
 // Personality is the one for a NIC with this driver (network or RDMA) and PCI id ("15b3:1021"; "" = not known): one that names
 // the driver and the id, else one that names the driver alone, else one that names the id alone, else Generic. Among equals a
 // user's own comes before what is built in, and then the first by name.
 func (c *Catalog) Personality(driver, pci string) Personality {
+	all := c.personalities()
 	best, rank := Generic, 0
-	for _, name := range c.NamesOf(KindPersonality) {
-		r := c.find(KindPersonality, name)
-		if n := r.personality.fits(driver, pci, !r.entry.BuiltIn()); n > rank {
+	for _, name := range all.names {
+		if n := all.byName[name].fits(driver, pci, all.own[name]); n > rank {
 			best, rank = name, n
 		}
 	}
-	p, _ := c.PersonalityNamed(best)
-	return p
+	if p := all.byName[best]; p != nil {
+		return *p
+	}
+	return newPersonality(Generic) // of an empty catalog
 }
 
 // PersonalityOf is the one for a NIC that a model names, without a host to ask.
@@ -222,7 +248,7 @@ func (c *Catalog) PersonalityOf(n NIC) Personality {
 }
 
 // fits ranks how well p fits, 0 = not at all.
-func (p Personality) fits(driver, pci string, own bool) int {
+func (p *Personality) fits(driver, pci string, own bool) int {
 	byDriver, byPCI := driver != "" && slices.Contains(p.Drivers, driver), pci != "" && slices.Contains(p.PCI, pci)
 	rank := 0
 	switch {

@@ -10,11 +10,11 @@ import (
 
 // OwnPersonalities are those that a user described, or changed, by name.
 func (c *Catalog) OwnPersonalities() []Personality {
+	all := c.personalities()
 	var own []Personality
-	for _, name := range c.NamesOf(KindPersonality) {
-		if r := c.find(KindPersonality, name); !r.entry.BuiltIn() {
-			p, _ := c.PersonalityNamed(name)
-			own = append(own, p)
+	for _, name := range all.names {
+		if all.own[name] {
+			own = append(own, *all.byName[name])
 		}
 	}
 	return own

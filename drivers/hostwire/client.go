@@ -110,6 +110,11 @@ func (c *Client) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 	if err != nil {
 		return render.Facts{}, drivers.Caps{}, err
 	}
+	if len(r.NICs) > 0 {
+		if err := json.Unmarshal(r.NICs, &r.Facts.Personalities); err != nil {
+			return render.Facts{}, drivers.Caps{}, fmt.Errorf("%s: facts: %w: personalities: %w", c.name, ErrProtocol, err)
+		}
+	}
 	return *r.Facts, *r.Caps, nil
 }
 

@@ -177,6 +177,9 @@ func (s *server) do(ctx context.Context, q request) (r reply, err error) {
 	case "facts":
 		f, caps, err := s.host.Device.Facts(ctx)
 		r.Facts, r.Caps = &f, &caps
+		if err == nil && len(f.Personalities) > 0 {
+			r.NICs, err = json.Marshal(f.Personalities)
+		}
 		return r, err
 	case "read":
 		c, err := s.host.Device.Read(ctx)

@@ -75,13 +75,14 @@ type request struct {
 }
 
 type reply struct {
-	ID     uint64         `json:"id"`
-	Error  *failure       `json:"error,omitempty"`
-	Facts  *render.Facts  `json:"facts,omitempty"`
-	Caps   *drivers.Caps  `json:"caps,omitempty"`
-	Config []setting      `json:"config,omitempty"`
-	Txs    []tx           `json:"txs,omitempty"`
-	Holds  []journal.Hold `json:"holds,omitempty"` // of hold and release: the one that was there
+	ID     uint64          `json:"id"`
+	Error  *failure        `json:"error,omitempty"`
+	Facts  *render.Facts   `json:"facts,omitempty"`
+	Caps   *drivers.Caps   `json:"caps,omitempty"`
+	NICs   json.RawMessage `json:"personalities,omitempty"` // of facts: how the NICs behave that a user described; Facts leaves them out
+	Config []setting       `json:"config,omitempty"`
+	Txs    []tx            `json:"txs,omitempty"`
+	Holds  []journal.Hold  `json:"holds,omitempty"` // of hold and release: the one that was there
 }
 
 // tx is a drivers.Tx.

@@ -3,6 +3,7 @@ package hostwire
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 	"github.com/google/go-cmp/cmp"
 )
@@ -83,9 +85,23 @@ func (c *counted) Close() error {
 
 const hi = `{"hello":"fabricctl-host","protocol":2,"version":"v1","host":"gpu-17","os":"linux","arch":"amd64","uid":0}` + "\n"
 
+// described is a personality as a user's document makes it, with knobs.
+func described(t *testing.T) []profiles.Personality {
+	t.Helper()
+	c, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err = c.Know([]json.RawMessage{[]byte(`{"name":"mine","facts":[{"key":"status","values":["managed"]},{"key":"drivers","values":["mine"]}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.OwnPersonalities()
+}
+
 func TestRoundTrip(t *testing.T) {
 	dev := &box{
-		facts: render.Facts{Hostname: "gpu-17", Serial: "S1", Model: "15b3:1021", Version: "6.12", Aliases: map[string]string{"0000:17:00.0": "eth0"}, Owners: []string{"o"}, Notes: []string{"n"}},
+		facts: render.Facts{Hostname: "gpu-17", Serial: "S1", Model: "15b3:1021", Version: "6.12", Aliases: map[string]string{"0000:17:00.0": "eth0"}, Owners: []string{"o"}, Notes: []string{"n"}, Personalities: described(t)},
 		config: render.Config{
 			{Key: render.Key{Scope: "link", Object: "eth0", Field: "mtu"}, Value: "9000"},
 			{Key: render.Key{Scope: "nccl", Object: "/etc/nccl.conf", Field: "A"}, Value: "=\"<&>\u2028\\ \t"},
