@@ -68,6 +68,9 @@ type explainPort struct {
 	Rail     int            `json:"rail,omitempty"` // from 1
 	NIC      string         `json:"nic,omitempty"`
 	PCI      string         `json:"pci,omitempty"`
+	RDMA     string         `json:"rdma,omitempty"`    // name of the RDMA device
+	IP       string         `json:"address,omitempty"` // on the fabric, with the length of its prefix
+	IPAt     *originJSON    `json:"address_origin,omitempty"`
 	Breakout int            `json:"breakout,omitempty"`
 	Peer     string         `json:"peer,omitempty"`
 	PeerPort string         `json:"peer_port,omitempty"`
@@ -241,7 +244,7 @@ func (x *explainer) device(dev *intent.Device, ports []intent.Port) explainJSON 
 func (x *explainer) port(dev *intent.Device, p *intent.Port) explainPort {
 	e := explainPort{
 		Port: p.Name, Iface: p.Iface, IfaceAt: origin(p.IfaceAt), Role: p.Role, RoleAt: origin(p.RoleAt), Carries: p.Carries.Words(), Bond: p.Bond, Rail: p.Rail,
-		NIC: p.NIC, PCI: p.PCI, Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
+		NIC: p.NIC, PCI: p.PCI, RDMA: p.RDMA, IP: p.IP, IPAt: origin(p.IPAt), Breakout: p.Breakout, Peer: p.Peer, PeerPort: p.PeerPort, Site: p.Site, State: p.State.String(),
 		Manage: []string{}, Values: []explainValue{},
 	}
 	if p.Speed > 0 {
@@ -255,6 +258,9 @@ func (x *explainer) port(dev *intent.Device, p *intent.Port) explainPort {
 	e.Values = append(e.Values, x.values(dev, p, &effective)...)
 	if p.Role == "border" {
 		e.Values = append(e.Values, ended(dev, p, x.priority)...)
+	}
+	if x.priority < 0 {
+		e.Values = append(e.Values, ownNCCL(dev, p)...)
 	}
 	if dev.RoCE > 0 && x.priority < 0 {
 		v := intent.Value{Field: "roce", Label: "rdma mtu to carry", Text: dev.RoCE.String(), Priority: -1}
@@ -291,6 +297,22 @@ func (x *explainer) values(dev *intent.Device, p *intent.Port, effective *intent
 		}
 	}
 	return slices.DeleteFunc(vs, func(v explainValue) bool { return x.priority >= 0 && v.Priority != x.priority })
+}
+
+// ownNCCL is what the NCCL file says of this host alone. The range is that of all its NICs.
+func ownNCCL(dev *intent.Device, p *intent.Port) []explainValue {
+	if pol := dev.PolicyOf(p); !pol.Known.Has(intent.AreaNCCL) || !pol.NCCL.On {
+		return nil
+	}
+	var vs []explainValue
+	add := func(field intent.Field, label, text string, from *originJSON) {
+		if text != "" {
+			vs = append(vs, explainValue{Value: intent.Value{Field: field, Label: label, Text: text, Priority: -1}, Origin: from})
+		}
+	}
+	add("nccl.socket_ifname", "nccl interfaces", dev.NCCL.Socket, origin(dev.Origin(p, "nccl.socket_ifname")))
+	add("nccl.address_range", "nccl address range", dev.NCCL.Range, &originJSON{Kind: model.FromFormula.String(), Ref: "the smallest prefix that holds the addresses of the NICs"})
+	return vs
 }
 
 // ended are the priorities that are lossless elsewhere and not at a border port, with the reason.

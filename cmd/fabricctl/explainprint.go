@@ -69,6 +69,7 @@ func foldPorts(ports []explainPort) []portGroup {
 	for _, p := range ports {
 		k := p
 		k.Port, k.Iface, k.IfaceAt, k.PCI, k.Peer, k.PeerPort = "", "", nil, "", "", ""
+		k.RDMA, k.IP, k.IPAt = "", "", nil
 		if k.Neighbour != nil {
 			n := *k.Neighbour
 			n.Device, n.Port, n.Iface = "", "", ""
@@ -174,13 +175,16 @@ func printPortFacts(w io.Writer, p portGroup) {
 	for _, x := range []struct {
 		set  bool
 		text string
-	}{{p.NIC != "", p.NIC}, {p.PCI != "" && p.PCI != p.Iface, p.PCI}, {p.Bond != "", p.Bond}, {p.Rail > 0, "rail " + strconv.Itoa(p.Rail)}} {
+	}{{p.NIC != "", p.NIC}, {p.PCI != "" && p.PCI != p.Iface, p.PCI}, {p.RDMA != "" && len(p.ports) == 1, p.RDMA}, {p.Bond != "", p.Bond}, {p.Rail > 0, "rail " + strconv.Itoa(p.Rail)}} {
 		if x.set {
 			nic = append(nic, x.text)
 		}
 	}
 	if len(nic) > 0 {
 		sourced(w, 2, "nic", strings.Join(nic, ", "), "")
+	}
+	if p.IP != "" && len(p.ports) == 1 {
+		sourced(w, 2, "address", p.IP, p.IPAt.String())
 	}
 	if len(p.Carries) > 0 {
 		sourced(w, 2, "carries", strings.Join(p.Carries, " "), "")

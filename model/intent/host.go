@@ -156,13 +156,13 @@ func hostValues(p *Policy) []Value {
 		if r.TrafficClass >= 0 {
 			forced = strconv.Itoa(int(r.TrafficClass))
 		}
-		add("roce.traffic_class", "forced traffic class", forced)
+		add("roce.traffic_class", "forced tos", forced)
 	}
 	if c := p.CC; c.On {
 		if c.Algorithm != AlgorithmNotSaid {
 			add("cc.algorithm", "congestion control", c.Algorithm.String())
 		}
-		add("cc.priorities", "congestion control on", PriorityNames(c.Priorities))
+		add("cc.priorities", "cc applies to", PriorityNames(c.Priorities))
 		number("cc.cnp_dscp", "cnp dscp", int64(c.CNPDSCP), c.HasCNP)
 		number("cc.cnp_priority", "cnp priority", int64(c.CNPPriority), c.HasCNP)
 		for i, param := range profiles.CCParams() {
@@ -176,7 +176,7 @@ func hostValues(p *Policy) []Value {
 		number("nccl.traffic_class", "nccl traffic class", int64(n.TrafficClass), true)
 		number("nccl.timeout", "nccl timeout", int64(n.Timeout), n.Timeout > 0)
 		number("nccl.retry_count", "nccl retry count", int64(n.RetryCount), n.RetryCount > 0)
-		number("nccl.qps_per_connection", "nccl queue pairs per connection", int64(n.QPs), n.QPs > 0)
+		number("nccl.qps_per_connection", "nccl queue pairs", int64(n.QPs), n.QPs > 0)
 		number("nccl.cross_nic", "nccl cross nic", int64(n.CrossNIC)-1, n.CrossNIC > 0)
 		if n.HCA {
 			add("nccl.hca", "nccl adapters", "those of the fabric")
@@ -186,9 +186,9 @@ func hostValues(p *Policy) []Value {
 		}
 		switch n.Family {
 		case 4:
-			add("nccl.address_family", "nccl address family", "ipv4")
+			add("nccl.address_family", "nccl addresses", "ipv4")
 		case 6:
-			add("nccl.address_family", "nccl address family", "ipv6")
+			add("nccl.address_family", "nccl addresses", "ipv6")
 		}
 		switch {
 		case n.GID == GIDOfHost:

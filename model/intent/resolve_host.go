@@ -211,6 +211,7 @@ func (r *resolver) hostNCCL() (NCCL, map[Field]*model.Origin) {
 		"nccl.retry_count":        m.RetryCount.From,
 		"nccl.qps_per_connection": m.QPs.From,
 		"nccl.cross_nic":          m.CrossNIC.From,
+		"nccl.socket_ifname":      socketLine(m),
 		"nccl.hca":                firstOrigin(m.HCA.From, says("NCCL uses the NICs of the fabric and no others")),
 	}
 	if m.CrossNIC.Set {
@@ -225,6 +226,14 @@ func (r *resolver) hostNCCL() (NCCL, map[Field]*model.Origin) {
 	from["nccl.roce_version"] = firstOrigin(m.Version.From, says("from "+model.FirstAutoGID.String()+" on NCCL finds the GID by RoCE version and address; give nccl.version where an older one is in use"))
 	n.Family, from["nccl.address_family"] = r.family()
 	return n, from
+}
+
+// socketLine is the line that names the interfaces of the bootstrap, or the first one; nil when none does.
+func socketLine(m model.NCCL) *model.Origin {
+	if len(m.Sockets) == 0 {
+		return nil
+	}
+	return m.Sockets[0].From
 }
 
 // family is the address family of the GIDs that NCCL uses, 4 or 6.

@@ -54,15 +54,15 @@ func TestHostPolicy(t *testing.T) {
 	two := strings.Replace(base, "  - {name: cnp", "  - {name: storage, dscp: [18], priority: 4, lossless: true}\n  - {name: cnp", 1)
 	const byDefault = `roce mode = v2 <- default RoCE v2 is routed, and carries a code point
 roce tos = 112 <- formula 28 << 2, the first code point of class training 11:29
-forced traffic class = none <- default applications choose their class themselves
-congestion control on = priority 3 <- formula the lossless classes, without those with ecn: off
+forced tos = none <- default applications choose their class themselves
+cc applies to = priority 3 <- formula the lossless classes, without those with ecn: off
 cnp dscp = 48 <- model 12:35
 cnp priority = 6 <- model 12:50
 `
 	const nccl = `nccl traffic class = 112 <- formula 28 << 2, DSCP of class training 11:29
 nccl adapters = those of the fabric <- default NCCL uses the NICs of the fabric and no others
 nccl roce version = v2 <- default from 2.21 on NCCL finds the GID by RoCE version and address; give nccl.version where an older one is in use
-nccl address family = ipv4 <- default the inventory gives no addresses of NICs
+nccl addresses = ipv4 <- default the inventory gives no addresses of NICs
 `
 	for _, x := range []struct {
 		name  string
@@ -78,7 +78,7 @@ nccl address family = ipv4 <- default the inventory gives no addresses of NICs
 			"a storage NIC, two classes",
 			chain{storage: true, silent: true},
 			two + "nccl: {class: training}\n",
-			"congestion control on = priorities 3-4 <- formula the lossless classes, without those with ecn: off\ncnp dscp = 48 <- model 13:35\ncnp priority = 6 <- model 13:50\n",
+			"cc applies to = priorities 3-4 <- formula the lossless classes, without those with ecn: off\ncnp dscp = 48 <- model 13:35\ncnp priority = 6 <- model 13:50\n",
 			"m.yaml:12:5: info: roce-class: NICs of storage hosts carry storage, and nothing says which of the lossless classes training, storage it uses, so connections that choose none themselves are left unmarked",
 		},
 		{
@@ -93,9 +93,9 @@ nccl address family = ipv4 <- default the inventory gives no addresses of NICs
 nccl: {version: 2.20.5, timeout: 22, retry_count: 7, qps_per_connection: 4, cross_nic: 0, hca: off, socket_ifname: eno1}
 `, `roce mode = v1 <- model 16:16
 roce tos = 112 <- formula 28 << 2, the first code point of class training 11:29
-forced traffic class = 112 <- formula 28 << 2, the first code point of class training 16:52
+forced tos = 112 <- formula 28 << 2, the first code point of class training 16:52
 congestion control = dcqcn <- model 17:27
-congestion control on = priority 3 <- formula the lossless classes, without those with ecn: off
+cc applies to = priority 3 <- formula the lossless classes, without those with ecn: off
 cnp dscp = 48 <- model 12:35
 cnp priority = 6 <- model 12:50
 clamp_tgt_rate = true <- model 17:104
@@ -114,7 +114,7 @@ locked memory = unlimited <- model 22:12
 nccl traffic class = 112 <- formula 28 << 2, DSCP of class training 11:29
 nccl timeout = 22 <- model 23:34
 nccl retry count = 7 <- model 23:51
-nccl queue pairs per connection = 4 <- model 23:74
+nccl queue pairs = 4 <- model 23:74
 nccl cross nic = 0 <- model 23:88
 nccl gid index = that of the host's address <- model 23:17
 `, "",

@@ -2,6 +2,7 @@ package intent
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,7 @@ func Values(p *Policy) []Value {
 			}
 		}
 		if c := pathOf(p, i); c != (pathParts{}) {
-			add(Field("class."+strconv.Itoa(i)), "priority "+strconv.Itoa(i)+" path", strings.Join(c[:], ", "), i)
+			add(Field("class."+strconv.Itoa(i)), "priority "+strconv.Itoa(i)+" path", c.String(), i)
 		}
 	}
 	return append(vs, deviceValues(p)...)
@@ -180,8 +181,13 @@ func onOff(b bool) string {
 }
 
 // pathParts are the way of a priority through a switch in words: "queue 3", "pg 3" and "pause 3", the queue that a received
-// pause stops. The zero value is that of a priority which nothing uses or maps.
+// pause stops; of a NIC, which has none of its own for the last two, its ETS traffic class: "tc 3". The zero value is that
+// of a priority which nothing uses or maps.
 type pathParts [3]string
+
+func (c pathParts) String() string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(c[:]), func(s string) bool { return s == "" }), ", ")
+}
 
 func pathOf(p *Policy, i int) pathParts {
 	if q := p.Queues[i]; !p.Known.Has(AreaMaps) || !q.Used && !q.Lossless && !q.ECN.On {
@@ -189,6 +195,9 @@ func pathOf(p *Policy, i int) pathParts {
 	}
 	if p.TCQueue[i] == Unmapped && p.TCPG[i] == Unmapped && p.PFCQueue[i] == Unmapped {
 		return pathParts{}
+	}
+	if p.Known.Has(AreaRoCE) { // only hosts know of that
+		return pathParts{"tc " + index(p.TCQueue[i])}
 	}
 	return pathParts{"queue " + index(p.TCQueue[i]), "pg " + index(p.TCPG[i]), "pause " + index(p.PFCQueue[i])}
 }
