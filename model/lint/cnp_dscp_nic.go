@@ -40,10 +40,11 @@ func runCNPDSCPNIC(p *Pass) {
 		if !pl.Device.Host || !pl.Active || !pl.Linked {
 			continue
 		}
-		if nic, ok := p.nic(pl.Port.NIC); ok && nic.DefaultCNPDSCP.OK {
-			hosts.add(notice{nic.Name, nic.DefaultCNPDSCP.V}, pl)
+		if n, ok := p.noticeOf(pl); ok {
+			hosts.add(n, pl)
 		}
 	}
+	p.noticePriorities()
 	var bad causes[strayNotice]
 	for _, pl := range p.Places {
 		prio := cnpPriority(pl.Device)
@@ -75,6 +76,57 @@ func runCNPDSCPNIC(p *Pass) {
 			f.Pos, f.Related = pos, []diag.Related{{Pos: c.line, Msg: fmt.Sprintf("dscp %d belongs to %s here", c.dscp, to)}}
 		}
 		p.report(w, f)
+	}
+}
+
+// noticeOf is the code point of a NIC's notifications: what it holds, or will hold, and otherwise what its makers set.
+func (p *Pass) noticeOf(pl Place) (notice, bool) {
+	nic, known := p.nic(pl.Port.NIC)
+	name := cmp.Or(nic.Name, "the NIC")
+	c := pl.Policy.CC
+	if pl.Knows(intent.AreaCC) && c.On && c.HasCNP && (pl.Port.Manage[intent.AreaCC] == intent.Own || !known || c.CNPDSCP != p.wantedCNP()) {
+		return notice{name, c.CNPDSCP}, true
+	}
+	return notice{name, nic.DefaultCNPDSCP.V}, known && nic.DefaultCNPDSCP.OK
+}
+
+// wantedCNP is the code point that the model has NICs send notifications with, or Unmapped. Where nobody owns that, it
+// is what NICs should do, and not what they do.
+func (p *Pass) wantedCNP() uint8 {
+	if p.Fabric != nil {
+		for _, c := range p.Fabric.Classes {
+			if c.Role.V == "cnp" && len(c.DSCP) > 0 {
+				return c.DSCP[0].V
+			}
+		}
+	}
+	return intent.Unmapped
+}
+
+// noticePriority is the priority that a NIC gives its notifications, and that of their class.
+type noticePriority struct {
+	is     uint8
+	wanted int
+	line   diag.Pos
+	active bool
+}
+
+// noticePriorities reports NICs that send notifications from the queue of another class.
+func (p *Pass) noticePriorities() {
+	var bad causes[noticePriority]
+	for _, pl := range p.Places {
+		c, prio := pl.Policy.CC, cnpPriority(pl.Device)
+		if pl.Device.Host && prio >= 0 && pl.Knows(intent.AreaCC) && c.On && c.HasCNP && int(c.CNPPriority) != prio {
+			bad.add(noticePriority{c.CNPPriority, prio, pl.Origin("cc.cnp_priority").At(), pl.Active}, pl)
+		}
+	}
+	for k, w := range bad.all {
+		p.report(w, diag.Finding{
+			Severity: diag.Warning, Pos: k.line,
+			Msg: fmt.Sprintf("NICs of %s send notifications with priority %d, from the queue of %s, and %s has %d",
+				w, k.is, class(w.first.Device, int(k.is)), class(w.first.Device, k.wanted), k.wanted),
+			Hint: fmt.Sprintf("have the NICs send notifications with priority %d", k.wanted),
+		})
 	}
 }
 

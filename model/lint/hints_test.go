@@ -13,7 +13,10 @@ import (
 
 // inWords are the rules whose hints name no value of the model to write, with the reason.
 var inWords = map[string]string{
+	"bond-same":            onDevice,
 	"border":               onDevice,
+	"cc-algorithm":         onDevice,
+	"cc-on-lossless":       onDevice,
 	"chain-consistent":     onDevice,
 	"dscp-total":           onDevice,
 	"ecn-on-lossless":      onDevice, // TestHintsHold and TestHintsTogether have it in models
@@ -21,6 +24,11 @@ var inWords = map[string]string{
 	"host-mapping":         onDevice,
 	"incast-first":         "is to expect pauses, since no setting prevents them",
 	"lossless-protected":   onDevice,
+	"nccl-gid":             onDevice,
+	"nic-buffer":           onDevice,
+	"nic-subnet":           "is about addresses and what Linux makes of them",
+	"rail-subnet":          "is about cables and addresses",
+	"roce-marking":         onDevice,
 	"nccl-model":           onDevice, // TestHintsTogether has it in a model
 	"pfc-not-global-pause": onDevice,
 	"pfc-symmetry":         onDevice,

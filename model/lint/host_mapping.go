@@ -33,7 +33,7 @@ func runHostMapping(p *Pass) {
 			continue
 		}
 		m := differ(host, leaf)
-		if host.Policy.Trust != intent.TrustUnknown && host.Policy.Trust != leaf.Policy.Trust && leaf.Policy.Trust != intent.TrustUnknown {
+		if host.Policy.Trust != intent.TrustUnknown && host.Policy.Trust != leaf.Policy.Trust && leaf.Policy.Trust == intent.TrustDSCP { // else trust-dscp says it
 			m.trust, m.dscp, m.host, m.leaf = host.Policy.Trust, 0, [64]uint8{}, [64]uint8{} // with another header, the map is beside the point
 		}
 		if m.dscp == 0 && m.trust == intent.TrustUnknown {

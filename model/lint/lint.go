@@ -34,10 +34,10 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		arpComplete,
-		bdgAcyclic, border, bufferSum, cableUnknown, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnBeforePFC, ecnBeforePFCWorst, ecnDCTCP, ecnExpressible,
+		bdgAcyclic, bondSame, border, bufferSum, cableUnknown, ccAlgorithm, ccOnLossless, chainConsistent, cnpClass, cnpDSCPNIC, dscpTotal, ecnBeforePFC, ecnBeforePFCWorst, ecnDCTCP, ecnExpressible,
 		ecnGranularity, ecnKmaxBelowPFC, ecnNeverMarks, ecnOnLossless, ecnOrder, ecnSame, ecnScale, headroomAlphaSame, headroomEffect,
 		headroomPhys, headroomStd, headroomSum, hostMapping, incastFirst, losslessProtected, marking, mtuPath,
-		mtuRoCE, ncclModel, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, sharedPort, sharedPriority,
+		mtuRoCE, ncclGID, ncclModel, ncclPatience, nicBuffer, nicSubnet, oversubscription, pfcNotGlobalPause, pfcPrioCount, pfcSymmetry, pmaxSufficient, railSubnet, roceMarking, sharedPort, sharedPriority,
 		trustDSCP, unevenUplinks, watchdogGtPause, watchdogOn, watchdogSet, wredOnLossless, xonBelowXoff, xonNoUnderrun,
 	}
 }

@@ -120,11 +120,8 @@ func (k ncclCause) patience(p *Pass, leaf Place, w *where) []diag.Finding {
 	if !k.dog.On || k.nccl.Timeout == 0 {
 		return nil
 	}
-	tries := k.nccl.RetryCount
-	if tries == 0 {
-		tries = 7 // NCCL's default
-	}
-	gives := units.Duration(4096) << min(k.nccl.Timeout, 31) * units.Duration(tries+1)
+	tries := tries(k.nccl)
+	gives := patient{timeout: k.nccl.Timeout, tries: tries}.gives()
 	stuck := units.Duration(k.dog.Detect+k.dog.Restore) * units.Millisecond
 	if gives > stuck {
 		return nil

@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/lint"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // example is one example of a page: a model, and what devices hold instead of what it asks for.
@@ -47,6 +49,17 @@ type held struct {
 	Skips    []int          `yaml:"skips"`     // priorities that the watchdog does not watch
 	Unmarked []int          `yaml:"unmarked"`  // queues that do not mark
 	NoBuffer bool           `yaml:"no_buffer"` // for lossless traffic
+
+	// Of hosts: what their NICs hold, and otherwise what the sample asks for.
+	ToS       *uint8      `yaml:"tos"`           // of connections of rdma_cm
+	Mode      uint8       `yaml:"mode"`          // RoCE version
+	Forced    *int16      `yaml:"forced"`        // traffic class that the driver forces
+	CC        *[]int      `yaml:"cc"`            // priorities with congestion control
+	Algorithm string      `yaml:"algorithm"`     // of congestion control
+	CNP       *[2]uint8   `yaml:"cnp"`           // code point and priority of notifications
+	Buffer    units.Bytes `yaml:"lossless_size"` // receive buffer of each lossless class
+	GID       *int16      `yaml:"gid"`           // NCCL_IB_GID_INDEX
+	Timeout   uint8       `yaml:"timeout"`       // NCCL_IB_TIMEOUT
 }
 
 var trusts = map[string]intent.Trust{"dscp": intent.TrustDSCP, "pcp": intent.TrustPCP, "none": intent.TrustNone}
@@ -94,8 +107,16 @@ func (e example) check(t *testing.T) diag.List {
 	sound(t, l)
 	n, l := intent.Resolve(f)
 	sound(t, l)
-	for device, h := range e.live {
-		edit(n, device, "", func(p *intent.Policy) { h.apply(t, p) })
+	for _, roles := range []bool{true, false} { // a device is more special than its role
+		for name, h := range e.live {
+			device, port, _ := strings.Cut(name, ":")
+			one := n.Device(device) != nil
+			for i := range n.Devices {
+				if d := &n.Devices[i]; one != roles && (d.Name == device || d.Role == device) {
+					edit(n, d.Name, port, func(p *intent.Policy) { h.apply(t, p) })
+				}
+			}
+		}
 	}
 	if e.rule != "arp-complete" {
 		f = routed(f)
@@ -153,6 +174,7 @@ func (h held) apply(t *testing.T, p *intent.Policy) {
 	if h.NCCL != nil {
 		p.NCCL.TrafficClass = *h.NCCL
 	}
+	h.applyHost(p)
 	for tc, pg := range h.Group {
 		p.TCPG[tc] = pg
 	}
@@ -163,6 +185,45 @@ func (h held) apply(t *testing.T, p *intent.Policy) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// applyHost is apply for what only hosts have.
+func (h held) applyHost(p *intent.Policy) {
+	if h.ToS != nil || h.Mode != 0 || h.Forced != nil {
+		p.Known |= intent.AreaSet(intent.AreaRoCE)
+		p.RoCE = intent.RoCE{On: true, Mode: cmp.Or(h.Mode, 2), ToS: 104, TrafficClass: -1}
+		if h.ToS != nil {
+			p.RoCE.ToS = *h.ToS
+		}
+		if h.Forced != nil {
+			p.RoCE.TrafficClass = *h.Forced
+		}
+	}
+	if h.CC != nil || h.Algorithm != "" || h.CNP != nil {
+		p.Known |= intent.AreaSet(intent.AreaCC)
+		p.CC = intent.Congestion{On: true, Priorities: 1 << 3, HasCNP: true, CNPDSCP: 48, CNPPriority: 6}
+		p.CC.Algorithm, _ = intent.ParseAlgorithm(h.Algorithm)
+		if h.CC != nil {
+			p.CC.Priorities = 0
+			for _, i := range *h.CC {
+				p.CC.Priorities |= 1 << i
+			}
+		}
+		if h.CNP != nil {
+			p.CC.CNPDSCP, p.CC.CNPPriority = h.CNP[0], h.CNP[1]
+		}
+	}
+	if h.Buffer > 0 {
+		p.Known |= intent.AreaSet(intent.AreaBuffer)
+		p.Queues[3].Lossless = true
+		p.Queues[3].Buffer = intent.Buffer{On: true, Reserved: h.Buffer}
+	}
+	if h.GID != nil {
+		p.NCCL.GID = *h.GID + 1
+	}
+	if h.Timeout > 0 {
+		p.NCCL.Timeout = h.Timeout
 	}
 }
 

@@ -31,8 +31,8 @@ type manyLossless struct {
 func runPFCPrioCount(p *Pass) {
 	var bad causes[manyLossless]
 	for _, pl := range p.Places {
-		if !pl.Knows(intent.AreaPFC) {
-			continue
+		if pl.Device.Host || !pl.Knows(intent.AreaPFC) {
+			continue // a host is judged by its NIC (nic-limits)
 		}
 		most := mostLossless
 		if n := pl.Device.Profile.Chip.MaxLossless; n > 0 {

@@ -39,7 +39,7 @@ func clos(spines, leaves, hosts int) *intent.Net {
 		d.Tier = map[string]int{"leaf": 1, "spine": 2}[role]
 		p := switchPolicy()
 		if host {
-			p = intent.Policy{Known: intent.HostAreas, MTU: 9000}
+			p = intent.Policy{Known: intent.AreaSet(intent.AreaMTU, intent.AreaNCCL), MTU: 9000}
 		}
 		d.Intern(p)
 		return d

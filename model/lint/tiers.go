@@ -131,8 +131,8 @@ func tiers(n *intent.Net) []int {
 	return tier
 }
 
-// modelPort is a port of the model; nil when there is no model, or no such port in it.
-func modelPort(p *Pass, device, port string) *model.Port {
+// modelDevice is a device of the model; nil when there is no model, or no such device in it.
+func modelDevice(p *Pass, device string) *model.Device {
 	if p.Fabric == nil {
 		return nil
 	}
@@ -141,11 +141,20 @@ func modelPort(p *Pass, device, port string) *model.Port {
 	if !ok {
 		return nil
 	}
-	j := slices.IndexFunc(ds[i].Ports, func(q model.Port) bool { return q.Name == port })
+	return &ds[i]
+}
+
+// modelPort is a port of the model; nil when there is no model, or no such port in it.
+func modelPort(p *Pass, device, port string) *model.Port {
+	d := modelDevice(p, device)
+	if d == nil {
+		return nil
+	}
+	j := slices.IndexFunc(d.Ports, func(q model.Port) bool { return q.Name == port })
 	if j < 0 {
 		return nil
 	}
-	return &ds[i].Ports[j]
+	return &d.Ports[j]
 }
 
 // portLine is the line of the model to change for the capacity of a port: that of its speed, else the one that makes it.
