@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
 	"github.com/fabricctl/fabricctl/model/diag"
 )
@@ -51,10 +52,10 @@ type app struct {
 
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, sys system) int {
-	out, errs := &screen{to: sys.out}, &screen{to: sys.err}
+	out, errs := &show.Screen{To: sys.out}, &show.Screen{To: sys.err}
 	sys.out, sys.err = out, errs
 	code := play(ctx, args, sys)
-	if err := cmp.Or(out.err, errs.err); err != nil && code == exitOK {
+	if err := cmp.Or(out.Err, errs.Err); err != nil && code == exitOK {
 		fmt.Fprintf(errs, "error: the output is not whole: %v\n", err)
 		return exitError
 	}
@@ -89,7 +90,7 @@ func (a *app) printError(ctx context.Context, err error, code int) {
 		return
 	}
 	if code == exitInterrupted {
-		if s, ok := a.sys.err.(*screen); ok && (s.midLine() || s.terminal()) { // a terminal shows ^C on the line
+		if s, ok := a.sys.err.(*show.Screen); ok && (s.MidLine() || s.Terminal()) { // a terminal shows ^C on the line
 			fmt.Fprintln(a.sys.err)
 		}
 		what := diag.OneLine(err.Error())
@@ -193,10 +194,10 @@ func (a *app) setup(verb string) error {
 		return usage("--color %s: want auto, always or never", a.color)
 	}
 	for _, w := range []io.Writer{a.sys.out, a.sys.err} {
-		if s, ok := w.(*screen); ok {
-			s.color = a.colored(s)
+		if s, ok := w.(*show.Screen); ok {
+			s.Color = a.colored(s)
 			if w == a.sys.err || a.output == "text" && !slices.Contains([]string{"render", "schema", "completion"}, verb) {
-				s.fit()
+				s.Fit()
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -115,7 +116,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		if p, err = a.planFor(ctx, e, m, o.planFlags); err != nil {
 			return err
 		}
-		if err := a.printPlan(a.sys.err, p, o.details); err != nil {
+		if err := show.Plan(a.sys.err, p, o.details); err != nil {
 			return err
 		}
 	}
@@ -125,12 +126,12 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if err := applicable(p, o.opts); err != nil {
 		return err
 	}
-	if len(args) == 0 && changing(p) > 0 && !o.yes {
+	if len(args) == 0 && show.Changing(p) > 0 && !o.yes {
 		if err := a.ask(ctx, p); err != nil {
 			return err
 		}
 	}
-	if changing(p) > 0 {
+	if show.Changing(p) > 0 {
 		fmt.Fprintf(a.sys.err, "journal and lease: %s; operators who do not share it are kept apart only by the check before each write\n", e.StateDir)
 	}
 	r, err := e.Apply(ctx, p, o.opts)
@@ -146,14 +147,14 @@ func ahead[T any](f func() (T, error)) func() (T, error) {
 
 // applicable says before anything is touched what apply would refuse, with the flag that allows it.
 func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
-	ports, devices := disruptive(p)
+	ports, devices := show.Disruptive(p)
 	if devices > 0 && !o.AllowDisruptive {
 		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", diag.Count(ports, "port"), diag.Count(devices, "device"))
 	}
-	if n := working(p); n.Devices+n.Uncounted > 0 && !o.AllowJobs && o.DrainHook == "" {
+	if n := show.Working(p); n.Devices+n.Uncounted > 0 && !o.AllowJobs && o.DrainHook == "" {
 		return fail(exitRefused, "wait until the jobs are done and plan again, or have them drained by --drain-hook; --allow-jobs permits it", "nothing was written: %s", n)
 	}
-	if untried := unverified(p); len(untried) > 0 && !o.AcceptUnverified {
+	if untried := show.Unverified(p); len(untried) > 0 && !o.AcceptUnverified {
 		return fail(exitRefused, "--accept-unverified permits it", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))
 	}
 	return nil
@@ -165,7 +166,7 @@ func (a *app) ask(ctx context.Context, p *rollout.Plan) error {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return fail(exitUsage, "give a plan file, or --yes", "nothing was written: there is no terminal to ask on")
 	}
-	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", diag.Count(p.Ops().Total(), "change"), diag.Count(changing(p), "device"))
+	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", diag.Count(p.Ops().Total(), "change"), diag.Count(show.Changing(p), "device"))
 	answer := make(chan string, 1)
 	go func() {
 		s, _ := bufio.NewReader(in).ReadString('\n')
@@ -211,7 +212,7 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 			return err
 		}
 	} else {
-		a.printRun(a.sys.out, r, true)
+		show.Run(a.sys.out, r, true, a.again)
 	}
 	return done(rollout.ExitCode(r, nil))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/check"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -64,7 +65,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 	if json {
 		err = a.printJSON(r)
 	} else {
-		err = printCheck(a.sys.out, r, widthOf(a.sys.out))
+		err = printCheck(a.sys.out, r, show.WidthOf(a.sys.out))
 	}
 	switch {
 	case err != nil:
@@ -111,22 +112,22 @@ func printCheck(w io.Writer, r *check.Report, width int) error {
 	}
 	for _, g := range alike(r.Devices, func(d *check.Device) string { return strings.Join(checkCells(d, cols), "|") }) {
 		if cells := checkCells(g[0], cols); len(cells) > 0 {
-			rows = append(rows, append([]string{spans(namesOf(g))}, cells...))
+			rows = append(rows, append([]string{show.Spans(namesOf(g))}, cells...))
 		}
 	}
-	if len(cols) > 0 && width > 0 && tableWidth(rows) > width {
+	if len(cols) > 0 && width > 0 && show.TableWidth(rows) > width {
 		printVerdicts(w, cols, rows[1:])
 	} else {
-		printTable(w, rows)
+		show.Table(w, rows)
 	}
-	said := alike(r.Devices, func(d *check.Device) string { return nameless(checkText(d), d.Name) })
+	said := alike(r.Devices, func(d *check.Device) string { return show.Nameless(checkText(d), d.Name) })
 	for _, g := range said {
 		text := checkText(g[0])
 		if len(g) > 1 && g[0].Error != "" {
-			text = addressRE.ReplaceAllString(text, "") // that of the first only
+			text = show.AddressRE.ReplaceAllString(text, "") // that of the first only
 		}
 		if text != "" {
-			fmt.Fprintf(w, "\n%s%s\n", paint(bold, counted(namesOf(g), "device", groupNote(g))), text)
+			fmt.Fprintf(w, "\n%s%s\n", show.Paint(show.Bold, show.Counted(namesOf(g), "device", groupNote(g))), text)
 		}
 	}
 	if len(r.Findings) > 0 {
@@ -135,7 +136,7 @@ func printCheck(w io.Writer, r *check.Report, width int) error {
 		for i := range l {
 			l[i].Hint = "" // the same for all, as said
 		}
-		printFindings(w, l)
+		show.Findings(w, l)
 	}
 	_, err := fmt.Fprintln(w, "\n"+checkSummary(r))
 	return err
@@ -157,7 +158,7 @@ func checkCells(d *check.Device, cols []string) []string {
 	case d.Skipped:
 		return []string{d.State + ", not looked at"}
 	case d.Error != "":
-		return []string{paint(red, "not read")}
+		return []string{show.Paint(show.Red, "not read")}
 	}
 	cells := make([]string, len(cols))
 	for i, c := range cols {
@@ -172,9 +173,9 @@ func checkCells(d *check.Device, cols []string) []string {
 			}
 			switch a.Verdict {
 			case check.Differs:
-				cells[i] = paint(yellow, cells[i])
+				cells[i] = show.Paint(show.Yellow, cells[i])
 			case check.Agrees:
-				cells[i] = paint(green, cells[i])
+				cells[i] = show.Paint(show.Green, cells[i])
 			}
 		}
 	}
@@ -186,13 +187,13 @@ func checkText(d *check.Device) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
 	if d.Error != "" {
-		line("%s%s", paint(red, "not read: "), diag.OneLine(nameless(d.Error, d.Name)))
+		line("%s%s", show.Paint(show.Red, "not read: "), diag.OneLine(show.Nameless(d.Error, d.Name)))
 	}
 	for _, h := range d.Held {
 		line("%s", diag.OneLine(h))
 	}
 	if len(d.Missing) > 0 {
-		line("the device does not show %s, which the model has", portList(d.Missing))
+		line("the device does not show %s, which the model has", show.PortList(d.Missing))
 	}
 	name, live, asked := 0, 0, 0
 	for _, x := range d.Differences {
@@ -205,9 +206,9 @@ func checkText(d *check.Device) string {
 		if x.Maintenance {
 			idle = ", in maintenance"
 		}
-		line("%s%s", portList(x.Ports), idle)
+		line("%s%s", show.PortList(x.Ports), idle)
 		for _, v := range x.Values {
-			line("  %s", strings.TrimRight(pad(v.Name, name+3)+pad("live "+v.Live, live+8)+pad("model "+v.Model, asked+9)+v.From.String(), " "))
+			line("  %s", strings.TrimRight(show.Pad(v.Name, name+3)+show.Pad("live "+v.Live, live+8)+show.Pad("model "+v.Model, asked+9)+v.From.String(), " "))
 		}
 	}
 	for _, a := range d.Areas {
@@ -216,7 +217,7 @@ func checkText(d *check.Device) string {
 		}
 	}
 	if len(d.Unbound) > 0 {
-		line("not compared, since the inventory binds no interface: %s", portList(d.Unbound))
+		line("not compared, since the inventory binds no interface: %s", show.PortList(d.Unbound))
 	}
 	for _, f := range d.Findings {
 		if f.Severity > diag.Info {
@@ -232,7 +233,7 @@ func alike(ds []check.Device, of func(*check.Device) string) [][]*check.Device {
 	var out [][]*check.Device
 	at := map[string]int{}
 	for i := range ds {
-		key := ds[i].Platform + "\x00" + ds[i].State + "\x00" + addressRE.ReplaceAllString(of(&ds[i]), "")
+		key := ds[i].Platform + "\x00" + ds[i].State + "\x00" + show.AddressRE.ReplaceAllString(of(&ds[i]), "")
 		n, ok := at[key]
 		if !ok {
 			n, at[key] = len(out), len(out)
@@ -298,7 +299,7 @@ func checkSummary(r *check.Report) string {
 func printVerdicts(w io.Writer, cols []string, rows [][]string) {
 	for _, r := range rows {
 		if len(r) < len(cols)+1 {
-			hang(w, r[0]+"  ", r[1])
+			show.Hang(w, r[0]+"  ", r[1])
 			continue
 		}
 		fmt.Fprintln(w, r[0])
@@ -311,45 +312,7 @@ func printVerdicts(w io.Writer, cols []string, rows [][]string) {
 			areas[verdict] = append(areas[verdict], cols[i])
 		}
 		for _, v := range order {
-			hang(w, "  "+v+strings.Repeat(" ", max(1, 12-shown([]byte(v)))), strings.Join(areas[v], ", "))
+			show.Hang(w, "  "+v+strings.Repeat(" ", max(1, 12-show.Shown([]byte(v)))), strings.Join(areas[v], ", "))
 		}
-	}
-}
-
-// columnWidths are the widths of the columns of a table: those of their widest cells. A row that is cut short ends in a
-// remark, which is as long as it is.
-func columnWidths(rows [][]string) map[int]int {
-	width := map[int]int{}
-	for _, r := range rows {
-		for i, c := range r {
-			if i+1 < len(r) || len(r) == len(rows[0]) {
-				width[i] = max(width[i], shown([]byte(c)))
-			}
-		}
-	}
-	return width
-}
-
-// tableWidth is how wide printTable writes rows.
-func tableWidth(rows [][]string) int {
-	n := -2
-	for _, w := range columnWidths(rows) {
-		n += w + 2
-	}
-	return n
-}
-
-// printTable writes rows in columns as wide as their widest cell.
-func printTable(w io.Writer, rows [][]string) {
-	width := columnWidths(rows)
-	for _, r := range rows {
-		var b strings.Builder
-		for i, c := range r {
-			b.WriteString(c)
-			if i+1 < len(r) {
-				b.WriteString(strings.Repeat(" ", width[i]-shown([]byte(c))+2))
-			}
-		}
-		fmt.Fprintln(w, b.String())
 	}
 }

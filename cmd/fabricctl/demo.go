@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/lab"
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/examples"
@@ -143,12 +144,12 @@ func (d *demo) play(ctx context.Context, l *lab.Lab) error {
 }
 
 func (d *demo) say(format string, args ...any) {
-	fmt.Fprintf(d.app.sys.out, "\n%s\n", paint(cyan, "# "+fmt.Sprintf(format, args...)))
+	fmt.Fprintf(d.app.sys.out, "\n%s\n", show.Paint(show.Cyan, "# "+fmt.Sprintf(format, args...)))
 }
 
 // run plays one command, and makes an unexpected exit code an error.
 func (d *demo) run(ctx context.Context, want int, args ...string) error {
-	fmt.Fprintf(d.app.sys.out, "%s\n", paint(bold, "$ fabricctl "+strings.Join(args, " ")))
+	fmt.Fprintf(d.app.sys.out, "%s\n", show.Paint(show.Bold, "$ fabricctl "+strings.Join(args, " ")))
 	real := make([]string, 0, len(args)+4)
 	for _, s := range args {
 		if strings.HasSuffix(s, ".yaml") || strings.HasSuffix(s, ".json") {
@@ -163,7 +164,7 @@ func (d *demo) run(ctx context.Context, want int, args ...string) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, fmt.Errorf("the demo: %w", context.Cause(ctx)))
 	}
-	if out, ok := d.app.sys.out.(*screen); ok && out.left() {
+	if out, ok := d.app.sys.out.(*show.Screen); ok && out.Left() {
 		return done(exitError) // nobody watches
 	}
 	if code != want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/check"
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
@@ -164,8 +165,8 @@ func (a *app) writeCapture(o doctorFlags, es []check.Evidence) error {
 			fmt.Fprintf(a.sys.err, "%s: not in the capture: %s\n", d.Name, diag.OneLine(x))
 		}
 		for i, r := range d.Scrubbed {
-			if i == most {
-				fmt.Fprintf(a.sys.err, "%s: and %d more, listed in MANIFEST.json\n", d.Name, len(d.Scrubbed)-most)
+			if i == show.Most {
+				fmt.Fprintf(a.sys.err, "%s: and %d more, listed in MANIFEST.json\n", d.Name, len(d.Scrubbed)-show.Most)
 				break
 			}
 			fmt.Fprintf(a.sys.err, "%s: taken out: %s (%s)\n", d.Name, r.Where, r.What)
@@ -273,10 +274,10 @@ func printDoctor(w io.Writer, ds []*check.Diagnosis) error {
 		if d.Platform != "" {
 			what = d.Platform
 		}
-		fmt.Fprintf(w, "%s (%s at %s)\n", paint(bold, d.Name), what, d.Address)
+		fmt.Fprintf(w, "%s (%s at %s)\n", show.Paint(show.Bold, d.Name), what, d.Address)
 		width := 0
 		for _, x := range d.Items {
-			width = max(width, shown([]byte(x.Name)))
+			width = max(width, show.Shown([]byte(x.Name)))
 		}
 		var last check.Section
 		for _, x := range d.Items {
@@ -284,7 +285,7 @@ func printDoctor(w io.Writer, ds []*check.Diagnosis) error {
 				fmt.Fprintf(w, "  %s\n", x.Section)
 				last = x.Section
 			}
-			fmt.Fprintf(w, "    %s %s%s\n", statusWord(x.Status), pad(x.Name, width+2), diag.OneLine(x.Said))
+			fmt.Fprintf(w, "    %s %s%s\n", statusWord(x.Status), show.Pad(x.Name, width+2), diag.OneLine(x.Said))
 			if x.Next != "" {
 				fmt.Fprintf(w, "%s%s %s\n", strings.Repeat(" ", 4+len(check.NotTried)+1+width+2), "next:", diag.OneLine(x.Next))
 			}
@@ -306,14 +307,14 @@ func printDoctor(w io.Writer, ds []*check.Diagnosis) error {
 }
 
 func statusWord(s check.Status) string {
-	st := plain
+	st := show.Plain
 	switch s {
 	case check.OK:
-		st = green
+		st = show.Green
 	case check.Warning:
-		st = yellow
+		st = show.Yellow
 	case check.Failed:
-		st = red
+		st = show.Red
 	}
-	return paint(st, string(s)) + strings.Repeat(" ", max(0, len(check.NotTried)-len(s)))
+	return show.Paint(st, string(s)) + strings.Repeat(" ", max(0, len(check.NotTried)-len(s)))
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -58,7 +59,7 @@ func (a *app) progress(e rollout.Event) {
 		}
 	}
 	if e.Message != "" {
-		text += ": " + diag.OneLine(nameless(e.Message, e.Device))
+		text += ": " + diag.OneLine(show.Nameless(e.Message, e.Device))
 	}
 	fmt.Fprintln(a.sys.err, text)
 }

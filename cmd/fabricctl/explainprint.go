@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -99,13 +100,13 @@ func printPort(w io.Writer, r explainJSON, p portGroup) {
 	device, whole := r.Device, len(r.Ports) == 1
 	title := device + ":" + p.Port
 	if len(p.ports) > 1 {
-		title = fmt.Sprintf("%s: %d ports alike, %s", device, len(p.ports), spans(p.ports))
+		title = fmt.Sprintf("%s: %d ports alike, %s", device, len(p.ports), show.Spans(p.ports))
 	}
 	if len(p.ifaces) > 0 {
-		title += " (" + spans(p.ifaces) + ")"
+		title += " (" + show.Spans(p.ifaces) + ")"
 	}
 	if len(p.peers) > 0 {
-		title += " to " + spans(p.peers)
+		title += " to " + show.Spans(p.peers)
 	}
 	fmt.Fprintln(w)
 	flow(w, 0, 2, title)
@@ -217,7 +218,7 @@ func printHeadroom(w io.Writer, p explainPort, host, whole bool) {
 		}
 	}
 	for _, h := range p.Headroom {
-		line := "    " + pad(h.Model, 14) + right(h.Bytes.String(), 10)
+		line := "    " + show.Pad(h.Model, 14) + right(h.Bytes.String(), 10)
 		if h.Taken != "" {
 			line = "  * " + line[4:] + "  " + map[string]string{"auto": "headroom: auto takes it", "driver": "its driver does it by itself"}[h.Taken]
 		}
@@ -245,7 +246,7 @@ func printHeadroom(w io.Writer, p explainPort, host, whole bool) {
 }
 
 func printTerm(w io.Writer, name, bytes, formula string) {
-	flow(w, 6, 40, pad(name, 22)+right(bytes, 10)+"  "+formula)
+	flow(w, 6, 40, show.Pad(name, 22)+right(bytes, 10)+"  "+formula)
 }
 
 // print writes where a priority pauses.
@@ -301,14 +302,14 @@ func (n *explainNeighbour) print(w io.Writer, p portGroup, whole bool) {
 	if !whole && differ == 0 {
 		return
 	}
-	fmt.Fprintln(w, "    "+pad("", 28)+pad("here", 24)+"there")
+	fmt.Fprintln(w, "    "+show.Pad("", 28)+show.Pad("here", 24)+"there")
 	for _, v := range n.Values {
 		if whole || v.Differs {
 			mark := "  "
 			if v.Differs {
 				mark = "! "
 			}
-			fmt.Fprintln(w, strings.TrimRight("  "+mark+pad(v.Label, 28)+pad(v.Here, 24)+v.There, " "))
+			fmt.Fprintln(w, strings.TrimRight("  "+mark+show.Pad(v.Label, 28)+show.Pad(v.Here, 24)+v.There, " "))
 		}
 	}
 }
@@ -321,7 +322,7 @@ func (b *explainBudget) print(w io.Writer, device string) {
 	fmt.Fprintf(w, "\nbuffer of %s, with %s on ports in use\n", device, diag.Count(b.Groups, "lossless group"))
 	size := func(name string, v units.Bytes, more string) {
 		if v > 0 {
-			flow(w, 2, 32, pad(name, 20)+right(about(v), 8)+"  "+more)
+			flow(w, 2, 32, show.Pad(name, 20)+right(about(v), 8)+"  "+more)
 		}
 	}
 	chip := "of the chip"
@@ -354,13 +355,13 @@ func (b *explainBudget) print(w io.Writer, device string) {
 
 // sourced writes a value: its name, its text, and where it is from, beside it where a page has room and else below.
 func sourced(w io.Writer, indent int, name, text, from string) {
-	line := strings.Repeat(" ", indent) + pad(name, 22-indent) + text
+	line := strings.Repeat(" ", indent) + show.Pad(name, 22-indent) + text
 	room := page - utf8.RuneCountInString(from)
 	switch n := utf8.RuneCountInString(line) + 2; {
 	case from == "":
 		flow(w, 0, 22, line)
 	case n <= room:
-		fmt.Fprintln(w, pad(line, min(46, max(n, room/4*4)))+from) // in few different columns
+		fmt.Fprintln(w, show.Pad(line, min(46, max(n, room/4*4)))+from) // in few different columns
 	default:
 		flow(w, 0, 22, line)
 		flow(w, 24, 24, from)

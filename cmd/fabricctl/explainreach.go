@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -89,6 +90,6 @@ func (r *explainReach) print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, v := range r.Values {
-		fmt.Fprintln(w, strings.TrimRight("  "+pad(v.Path, 25)+pad(v.Value, 24)+v.Origin.String(), " "))
+		fmt.Fprintln(w, strings.TrimRight("  "+show.Pad(v.Path, 25)+show.Pad(v.Value, 24)+v.Origin.String(), " "))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
@@ -23,7 +24,7 @@ func (a *app) printValidation(layers []string, l diag.List) error {
 	var err error
 	switch a.output {
 	case "json":
-		err = a.printJSON(findingsJSON{"fabricctl/findings/v1", layers, l.Count(diag.Error), l.Count(diag.Warning), l.Count(diag.Info), some(l)})
+		err = a.printJSON(findingsJSON{"fabricctl/findings/v1", layers, l.Count(diag.Error), l.Count(diag.Warning), l.Count(diag.Info), show.Some(l)})
 	case "sarif":
 		err = a.printJSON(sarifOf(l))
 	case "junit":
@@ -32,7 +33,7 @@ func (a *app) printValidation(layers []string, l diag.List) error {
 		err = writeGitHub(a.sys.out, folded(l))
 	default:
 		l = folded(l) // counted as they are shown
-		printFindings(a.sys.out, l)
+		show.Findings(a.sys.out, l)
 		summary := "no errors"
 		if n := l.Count(diag.Error); n > 0 {
 			summary = diag.Count(n, "error")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
@@ -77,7 +78,7 @@ func TestSARIF(t *testing.T) {
 // TestJUnit: the XML is well formed, also on a screen, and counts what it holds.
 func TestJUnit(t *testing.T) {
 	var b strings.Builder
-	if err := writeJUnit(&screen{to: &b}, nil, hostileFindings()); err != nil {
+	if err := writeJUnit(&show.Screen{To: &b}, nil, hostileFindings()); err != nil {
 		t.Fatal(err)
 	}
 	for dec := xml.NewDecoder(strings.NewReader(b.String())); ; {
@@ -110,7 +111,7 @@ func TestJUnit(t *testing.T) {
 // TestGitHub: each finding is one command on one line, and nothing in it makes another, or another property.
 func TestGitHub(t *testing.T) {
 	var b strings.Builder
-	if err := writeGitHub(&screen{to: &b}, hostileFindings()); err != nil {
+	if err := writeGitHub(&show.Screen{To: &b}, hostileFindings()); err != nil {
 		t.Fatal(err)
 	}
 	want := `::error file=dir with space/f%2Cile%3A1.yaml,line=3,col=7,title=units::a,b: 100%25%0D%0A::error::forged <x> ]]> & "q" \x1b[31m%0Ahint: a,b: 100%25%0D%0A::error::forged <x> ]]> & "q" \x1b[31m
@@ -133,7 +134,7 @@ func TestLinesOfOurs(t *testing.T) {
 		Adopted: map[render.Key]string{{Scope: "SCHEDULER", Object: "ours"}: evil},
 	}
 	x := areaJSON{Area: "ecn", Of: 1, Not: []unreadyAt{{"leaf1", 1, evil}}}
-	text := deviceText(d, true) + "\n" + strings.Join(x.lines(map[string]string{}), "\n")
+	text := show.DeviceText(d, true) + "\n" + strings.Join(x.lines(map[string]string{}), "\n")
 	if strings.Contains(text, "\n::") || strings.Count(text, `x\n::error::forged`) != 6 {
 		t.Errorf("%d in\n%s", strings.Count(text, `x\n::error::forged`), text)
 	}

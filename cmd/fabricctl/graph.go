@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/picture"
@@ -146,7 +147,7 @@ func printGraph(w io.Writer, g picture.Graph) {
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", g.Fabric, diag.Count(switches, "switch"), diag.Count(hosts, "host"), diag.Count(len(g.Links), "link"))
 	fmt.Fprintln(w, "\ntiers, the highest first:")
 	for _, t := range g.Tiers {
-		fmt.Fprintf(w, "  %d  %s%s%s\n", t.Tier, pad(t.Role, 14), pad(t.Platform, 22), nameList(t.Devices)+idleText(t.Idle))
+		fmt.Fprintf(w, "  %d  %s%s%s\n", t.Tier, show.Pad(t.Role, 14), show.Pad(t.Platform, 22), show.NameList(t.Devices)+idleText(t.Idle))
 	}
 	printKinds(w, g)
 	printFanouts(w, g)
@@ -154,8 +155,8 @@ func printGraph(w io.Writer, g picture.Graph) {
 		fmt.Fprintln(w, "\nrails, with their share of the uplinks (down to up):")
 	}
 	for _, r := range g.Rails {
-		fmt.Fprintf(w, "  %s%s%s on %s\n", pad("rail "+strconv.Itoa(r.Rail), 10), pad(ratioText(r.Ratio), 9),
-			pad(rateText(r.Down)+" to "+rateText(r.Up), 24), nameList(r.Leaves))
+		fmt.Fprintf(w, "  %s%s%s on %s\n", show.Pad("rail "+strconv.Itoa(r.Rail), 10), show.Pad(ratioText(r.Ratio), 9),
+			show.Pad(rateText(r.Down)+" to "+rateText(r.Up), 24), show.NameList(r.Leaves))
 	}
 	if len(g.Groups) > 0 {
 		fmt.Fprintln(w, "\nredundancy groups, whose members stand in for each other:")
@@ -165,7 +166,7 @@ func printGraph(w io.Writer, g picture.Graph) {
 			fmt.Fprintf(w, "  %s\n", x.Name)
 			continue
 		}
-		fmt.Fprintf(w, "  %s: %s\n", x.Name, nameList(x.Devices))
+		fmt.Fprintf(w, "  %s: %s\n", x.Name, show.NameList(x.Devices))
 	}
 }
 
@@ -177,7 +178,7 @@ func idleText(idle map[string]string) string {
 	}
 	text := ""
 	for _, state := range slices.Sorted(maps.Keys(by)) {
-		text += "; " + state + ": " + nameList(by[state])
+		text += "; " + state + ": " + show.NameList(by[state])
 	}
 	return text
 }
@@ -199,7 +200,7 @@ func printKinds(w io.Writer, g picture.Graph) {
 		if k.Role == "peer-link" || k.Role == "border" {
 			what += ", " + k.Role
 		}
-		fmt.Fprintf(w, "  %s%6d %s\n", pad(k.Lower+" - "+k.Upper, 26), n[k], what)
+		fmt.Fprintf(w, "  %s%6d %s\n", show.Pad(k.Lower+" - "+k.Upper, 26), n[k], what)
 	}
 	out := map[string][]string{}
 	var order []string
@@ -210,7 +211,7 @@ func printKinds(w io.Writer, g picture.Graph) {
 		out[x.Device] = append(out[x.Device], x.Port)
 	}
 	for _, d := range order {
-		fmt.Fprintf(w, "  %s%6d out of the fabric: %s\n", pad(d+" - outside", 26), len(out[d]), portList(out[d]))
+		fmt.Fprintf(w, "  %s%6d out of the fabric: %s\n", show.Pad(d+" - outside", 26), len(out[d]), show.PortList(out[d]))
 	}
 }
 
@@ -237,8 +238,8 @@ func printFanouts(w io.Writer, g picture.Graph) {
 		if k.up.Rate > 0 {
 			ratio = float64(k.down.Rate) / float64(k.up.Rate)
 		}
-		fmt.Fprintf(w, "  %s%s%s %s\n", pad(k.role, 14), pad(ratioText(ratio), 9),
-			pad(sideText(k.down)+" to "+sideText(k.up), 44), nameList(names[k]))
+		fmt.Fprintf(w, "  %s%s%s %s\n", show.Pad(k.role, 14), show.Pad(ratioText(ratio), 9),
+			show.Pad(sideText(k.down)+" to "+sideText(k.up), 44), show.NameList(names[k]))
 	}
 }
 
@@ -297,6 +298,6 @@ func printLinks(w io.Writer, g picture.Graph, hosts bool) {
 		if l.Breakout > 1 {
 			what += fmt.Sprintf(", 1 of %d on the port", l.Breakout)
 		}
-		fmt.Fprintf(w, "  %s%s%s\n", pad(end(l.A), 38), pad(end(l.B), 42), what)
+		fmt.Fprintf(w, "  %s%s%s\n", show.Pad(end(l.A), 38), show.Pad(end(l.B), 42), what)
 	}
 }

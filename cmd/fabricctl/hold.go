@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -202,7 +203,7 @@ func (a *app) named() (*model.Fabric, error) {
 	}
 	f, l := model.Load(osFS{}, a.fabric...)
 	if !f.Name.Set || len(f.Devices) == 0 {
-		printFindings(a.sys.err, l.Sort())
+		show.Findings(a.sys.err, l.Sort())
 		return nil, fail(exitError, "", "the model cannot be read far enough to know its name and devices; nothing was held")
 	}
 	if n := l.Count(diag.Error); n > 0 {
@@ -397,13 +398,4 @@ func (a *app) heldOn(fabric string) func(*intent.Device, render.Facts) []string 
 		}
 		return said
 	}
-}
-
-// heldLines say who holds what of a device, without its name in front, which stands above them.
-func heldLines(d rollout.DevicePlan) []string {
-	var out []string
-	for _, h := range d.Held {
-		out = append(out, strings.TrimPrefix(strings.TrimPrefix(h.String(), d.Name+" is "), d.Name+":"))
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -67,7 +68,7 @@ func (a *app) onHost(device, told, untold string, err error) (knows bool, why st
 		fmt.Fprintf(a.sys.err, "%s %s\n", device, told)
 		return true, ""
 	}
-	why = diag.OneLine(nameless(err.Error(), device))
+	why = diag.OneLine(show.Nameless(err.Error(), device))
 	fmt.Fprintf(a.sys.err, "warning: %s %s: %s\n", device, untold, why)
 	return false, why
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -153,11 +154,11 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	res := importJSON{Schema: "fabricctl/import/v1"}
 	for _, s := range all {
 		if s.err != nil {
-			res.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Error, At: s.target.Name, Msg: diag.OneLine(nameless(s.err.Error(), s.target.Endpoint.Device))})
+			res.Findings.Add(diag.Finding{Rule: "not-read", Severity: diag.Error, At: s.target.Name, Msg: diag.OneLine(show.Nameless(s.err.Error(), s.target.Endpoint.Device))})
 		}
 	}
 	if n := len(all) - len(read); n > 0 && (!o.partial || len(read) == 0) {
-		printFindings(a.sys.err, res.Findings)
+		show.Findings(a.sys.err, res.Findings)
 		return fail(exitError, unreadHint(all, len(read)), "%s could not be read; nothing was written", diag.Count(n, "device"))
 	}
 	if o.login.insecure {
@@ -168,7 +169,7 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 	}
 	same := confusable(read)
 	if same.HasErrors() {
-		printFindings(a.sys.err, same)
+		show.Findings(a.sys.err, same)
 		return fail(exitError, "", "devices that cannot be told apart; nothing was written")
 	}
 	res.Findings.Add(same...)
@@ -186,7 +187,7 @@ func (a *app) runImport(ctx context.Context, o importFlags, args []string) error
 		return err
 	}
 	if json {
-		res.Files, res.Roles, res.Findings, res.Areas = some(res.Files), some(res.Roles), some(res.Findings), some(res.Areas)
+		res.Files, res.Roles, res.Findings, res.Areas = show.Some(res.Files), show.Some(res.Roles), show.Some(res.Findings), show.Some(res.Areas)
 		err = a.printJSON(res)
 	} else {
 		a.printImport(o, &res)

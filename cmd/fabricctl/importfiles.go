@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -97,11 +98,11 @@ func (o *importFlags) keeps(names []string) error {
 	}
 	if len(lost) > 0 {
 		return fail(exitError, "move that to another file, such as "+filepath.Join(o.out, "site.yaml")+", which is laid over the inventory and which import leaves alone",
-			"%s says what import does not write, and --force would take it away: %s", path, counted(lost, "key", ""))
+			"%s says what import does not write, and --force would take it away: %s", path, show.Counted(lost, "key", ""))
 	}
 	if len(gone) > 0 {
 		return fail(exitError, "import them too, or move their lines to another file, such as "+filepath.Join(o.out, "site.yaml"),
-			"%s has devices that were not read, and --force would take them away: %s; nothing was written", path, nameList(gone))
+			"%s has devices that were not read, and --force would take them away: %s; nothing was written", path, show.NameList(gone))
 	}
 	return nil
 }

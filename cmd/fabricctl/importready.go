@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/infer"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -129,7 +130,7 @@ func suggested(file string, x infer.Suggestion) string {
 // printImport writes what was found, what was made of it, and what may be owned next.
 func (a *app) printImport(o importFlags, r *importJSON) {
 	w := a.sys.out
-	printFindings(w, r.Findings)
+	show.Findings(w, r.Findings)
 	var roles []string
 	for _, x := range r.Roles {
 		roles = append(roles, diag.Count(x.Devices, x.Role))
@@ -143,7 +144,7 @@ func (a *app) printImport(o importFlags, r *importJSON) {
 	for _, x := range r.Areas {
 		head := fmt.Sprintf("  %-10s ", x.Area)
 		for _, l := range x.lines(said) {
-			hang(w, head, l)
+			show.Hang(w, head, l)
 			head = strings.Repeat(" ", len(head))
 		}
 	}
@@ -177,7 +178,7 @@ func (x *areaJSON) lines(said map[string]string) []string {
 		groups[k] = append(groups[k], n.Device)
 	}
 	for _, k := range order {
-		names := spans(groups[k])
+		names := show.Spans(groups[k])
 		why := k.why
 		if first := said[names+": "+k.why]; first != "" {
 			why = "as for " + first

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -24,7 +25,7 @@ func killing() *rollout.Plan {
 func TestPlanSaysWhatItKills(t *testing.T) {
 	p := killing()
 	var out strings.Builder
-	if err := (&app{}).printPlan(&out, p, false); err != nil {
+	if err := show.Plan(&out, p, false); err != nil {
 		t.Fatal(err)
 	}
 	const need = "apply needs --allow-jobs: the change kills 128 live queue pairs of running jobs on 2 devices, and on 1 device nobody can count the live queue pairs of running jobs"
@@ -33,11 +34,11 @@ func TestPlanSaysWhatItKills(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if md := planMarkdown(p, "plan", defaultComment); !strings.Contains(md, "the driver resets the port<br>**kills at least 128 live queue pairs**<br>") {
+	if md := show.Markdown(p, "plan", show.DefaultComment); !strings.Contains(md, "the driver resets the port<br>**kills at least 128 live queue pairs**<br>") {
 		t.Error(md)
 	}
-	v := viewJSON(p, "plan")
-	if want := (jobCount{Pairs: 128, Devices: 2, Uncounted: 1}); v.Summary.Jobs != want || v.Risks[0].Jobs != 128 || len(v.Risks[0].Uncounted) != 1 || v.Risks[0].Uncounted[0] != "h3" {
+	v := show.JSON(p, "plan")
+	if want := (show.JobCount{Pairs: 128, Devices: 2, Uncounted: 1}); v.Summary.Jobs != want || v.Risks[0].Jobs != 128 || len(v.Risks[0].Uncounted) != 1 || v.Risks[0].Uncounted[0] != "h3" {
 		t.Errorf("%+v, %+v", v.Summary.Jobs, v.Risks)
 	}
 	o := rollout.ApplyOptions{AllowDisruptive: true}

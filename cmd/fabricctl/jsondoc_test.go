@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/check"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
@@ -28,7 +29,7 @@ import (
 // printed are the results of -o json, by schema.
 var printed = map[string]any{
 	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{}, "deadlock": deadlockJSON{},
-	"render": renderJSON{}, "plan": planJSON{}, "drift": planJSON{}, "run": runJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
+	"render": renderJSON{}, "plan": show.PlanJSON{}, "drift": show.PlanJSON{}, "run": runJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
 	"history": struct {
 		Schema string `json:"schema"`
 		*rollout.History

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -211,7 +212,7 @@ func (a *app) printLoaded(m loaded, settled ...string) {
 	shown := slices.DeleteFunc(slices.Clone(m.findings), func(f diag.Finding) bool {
 		return f.Severity == diag.Info || f.Ack != "" || f.Severity == diag.Warning && slices.Contains(settled, f.Rule)
 	})
-	printFindings(a.sys.err, shown)
+	show.Findings(a.sys.err, shown)
 }
 
 // refused is an error when the model has errors.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
@@ -68,7 +69,7 @@ func noPort(device, port string, ports []portName) error {
 	}
 	hint := nearName(port, all, "it has ")
 	if !strings.HasPrefix(hint, "did") {
-		hint = "it has " + spans(names)
+		hint = "it has " + show.Spans(names)
 	}
 	return fail(exitError, hint, "%s has no port %q", device, port)
 }
@@ -81,7 +82,7 @@ type portName struct{ name, iface string }
 func nearName(name string, names []string, have string) string {
 	letters := func(s string) string {
 		return strings.ToLower(strings.Map(func(r rune) rune {
-			if isDigit(r) {
+			if show.IsDigit(r) {
 				return -1
 			}
 			return r
@@ -90,7 +91,7 @@ func nearName(name string, names []string, have string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	all := have + spans(names)
+	all := have + show.Spans(names)
 	if w := model.Closest(name, names); w != "" && letters(w) == letters(name) && !strings.EqualFold(w, name) {
 		return all
 	}

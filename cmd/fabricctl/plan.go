@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -30,7 +31,7 @@ type planView struct {
 }
 
 func (v *planView) register(c *cobra.Command) {
-	c.Flags().IntVar(&v.maxBytes, "max-bytes", defaultComment, "with -o markdown: the most that is written; what finds no room is counted")
+	c.Flags().IntVar(&v.maxBytes, "max-bytes", show.DefaultComment, "with -o markdown: the most that is written; what finds no room is counted")
 }
 
 func (o *planFlags) register(c *cobra.Command) {
@@ -124,8 +125,8 @@ gives the same bytes, also with -o json (fabricctl/drift/v1) and -o markdown.`,
 
 // check refuses a limit that has no room for the heading and the numbers.
 func (v planView) check() error {
-	if v.maxBytes < smallestComment {
-		return usage("--max-bytes %d: want at least %d", v.maxBytes, smallestComment)
+	if v.maxBytes < show.SmallestComment {
+		return usage("--max-bytes %d: want at least %d", v.maxBytes, show.SmallestComment)
 	}
 	return nil
 }
@@ -163,11 +164,11 @@ func (a *app) show(p *rollout.Plan, v planView) error {
 	var err error
 	switch a.output {
 	case "json":
-		err = a.printJSON(viewJSON(p, v.verb))
+		err = a.printJSON(show.JSON(p, v.verb))
 	case "markdown":
-		_, err = io.WriteString(a.sys.out, planMarkdown(p, v.verb, v.maxBytes))
+		_, err = io.WriteString(a.sys.out, show.Markdown(p, v.verb, v.maxBytes))
 	default:
-		err = a.printPlan(a.sys.out, p, v.details)
+		err = show.Plan(a.sys.out, p, v.details)
 	}
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -49,7 +50,7 @@ func TestThousandPorts(t *testing.T) {
 		t.Errorf("%d blocks", n)
 	}
 	tooWide(t, text)
-	var v planJSON
+	var v show.PlanJSON
 	if err := json.Unmarshal([]byte(b.call(t, "plan", "show", file, "-o", "json").out), &v); err != nil || len(v.Groups) > 4 || v.Groups[0].Ports != 997 {
 		t.Errorf("%d groups in JSON, %v", len(v.Groups), err)
 	}
@@ -86,7 +87,7 @@ func TestManyDevices(t *testing.T) {
 		p.Devices = append(p.Devices, d)
 	}
 	var b strings.Builder
-	if err := (&app{}).printPlan(&screen{to: &b}, p, false); err != nil {
+	if err := show.Plan(&show.Screen{To: &b}, p, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `leaf[1-200] (200 devices, sonic/sn5600): 256 settings in 1 step
@@ -105,7 +106,7 @@ func TestManyDevices(t *testing.T) {
 func tooWide(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns && !strings.Contains(line, " → ") {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > show.Columns && !strings.Contains(line, " → ") {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
@@ -133,7 +134,7 @@ func hostilePlan(devices int, text string) *rollout.Plan {
 // TestMarkdownHoldsNoMarkup: whatever is said, the page keeps its own structure and nothing else has any.
 func TestMarkdownHoldsNoMarkup(t *testing.T) {
 	attack := "</details>\n```\n# <script>alert(1)</script> [x](http://evil) ![i](www.evil) | @everyone #12 **b** _i_ `c` ~~s~~ $x$ &lt; \x1b[31m \u202e"
-	md := planMarkdown(hostilePlan(7, attack), "plan", defaultComment)
+	md := show.Markdown(hostilePlan(7, attack), "plan", show.DefaultComment)
 	for _, tag := range []string{"</details>", "<details>", "<summary>", "</summary>"} {
 		if n := strings.Count(md, tag); n != 7 {
 			t.Errorf("%s stands %d times, for 7 blocks", tag, n)
@@ -161,7 +162,7 @@ func TestMarkdownHoldsNoMarkup(t *testing.T) {
 func TestMarkdownText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringOf(rapid.RuneFrom([]rune("ab1.:/@#<>&|*_`[]()!~$\\'\" -=+wé"))).Draw(t, "text")
-		if got := strings.ReplaceAll(html.UnescapeString(mdText(s)), "\u200b", ""); got != s {
+		if got := strings.ReplaceAll(html.UnescapeString(show.MdText(s)), "\u200b", ""); got != s {
 			t.Fatalf("%q reads %q", s, got)
 		}
 	})
@@ -170,8 +171,8 @@ func TestMarkdownText(t *testing.T) {
 // TestMarkdownLimit: at any limit the comment is within it, its blocks are whole, and what is left out is counted.
 func TestMarkdownLimit(t *testing.T) {
 	p := hostilePlan(300, strings.Repeat("a long sentence of a device, ", 5))
-	for limit := smallestComment; limit < 400_000; limit += limit / 9 {
-		md := planMarkdown(p, "plan", limit)
+	for limit := show.SmallestComment; limit < 400_000; limit += limit / 9 {
+		md := show.Markdown(p, "plan", limit)
 		if len(md) > limit {
 			t.Errorf("limit %d: %d bytes", limit, len(md))
 		}

@@ -2,13 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/cmd/show"
 )
 
 // printJSON writes a result as one indented JSON document.
@@ -20,29 +17,14 @@ func (a *app) printJSON(v any) error {
 }
 
 // colored reports whether what goes to s may be coloured.
-func (a *app) colored(s *screen) bool {
+func (a *app) colored(s *show.Screen) bool {
 	switch a.color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	return a.sys.env("NO_COLOR") == "" && s.terminal()
-}
-
-// printFindings writes findings in text form.
-func printFindings(w io.Writer, l diag.List) {
-	for _, f := range l {
-		word := f.Word() + ":"
-		st := cyan
-		switch {
-		case f.Severity == diag.Error:
-			st = red
-		case f.Severity == diag.Warning && f.Ack == "":
-			st = yellow
-		}
-		fmt.Fprintln(w, strings.Replace(f.String(), word, paint(st, word), 1))
-	}
+	return a.sys.env("NO_COLOR") == "" && s.Terminal()
 }
 
 // noArgs refuses arguments in our own words.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/profiles"
@@ -123,7 +124,7 @@ each value with who stands behind it, and the ECN settings that others have publ
 				return usage("--kind %s: want platform, asic, nic, personality or compat", kind)
 			}
 			cat, l := a.catalog()
-			printFindings(a.sys.err, l)
+			show.Findings(a.sys.err, l)
 			if l.HasErrors() {
 				return fail(exitError, "", "the layers have %s", diag.Count(l.Count(diag.Error), "error"))
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/lint"
@@ -214,7 +215,7 @@ func (a *app) newRules() *cobra.Command {
 					fmt.Fprint(a.sys.out, r.Page)
 					continue
 				}
-				fmt.Fprintf(a.sys.out, "%s  %-6s  %s\n", pad(r.ID, wide), r.Stage, r.Title)
+				fmt.Fprintf(a.sys.out, "%s  %-6s  %s\n", show.Pad(r.ID, wide), r.Stage, r.Title)
 			}
 			return nil
 		},

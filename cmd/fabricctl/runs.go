@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
-	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
 )
 
@@ -23,80 +22,9 @@ type runJSON struct {
 	*rollout.Run
 }
 
-// printRun writes the outcome per device, what that comes to, and what to do when something is left. last says that no
-// later attempt on the same run is known.
-func (a *app) printRun(w io.Writer, r *rollout.Run, last bool) {
-	if len(r.Results) == 0 {
-		fmt.Fprintln(w, "nothing to do: no device is owned")
-		return
-	}
-	for _, x := range r.Results {
-		st := green
-		switch {
-		case x.Outcome == rollout.Unknown || x.Outcome == rollout.NeedsHands:
-			st = red
-		case x.Cause != rollout.None:
-			st = yellow
-		}
-		fmt.Fprintf(w, "%-16s %s", x.Device, paint(st, string(x.Outcome)))
-		if x.Cause != rollout.None {
-			fmt.Fprintf(w, " (%s)", x.Cause)
-		}
-		if x.Message != "" {
-			fmt.Fprintf(w, ": %s", diag.OneLine(nameless(x.Message, x.Device)))
-		}
-		fmt.Fprintln(w)
-		for _, n := range x.Notes {
-			fmt.Fprintf(w, "    %s\n", n)
-		}
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintln(w, "note:", n)
-	}
-	if len(r.Left) > 0 && r.Kind != rollout.KindRollback {
-		fmt.Fprintf(w, "held, left out: %s; fabricctl hold list says until when, then plan and apply again\n", nameList(r.Left))
-	}
-	if r.ID == "" {
-		fmt.Fprintln(w, "nothing was written")
-		return
-	}
-	fmt.Fprintf(w, "run %s%s\n", r.ID, a.comesTo(r, last))
-}
-
-// comesTo is what is in force after an attempt, and how to go on when only a part is.
-func (a *app) comesTo(r *rollout.Run, last bool) string {
-	inForce, back, left := false, false, false
-	var hands []string
-	for _, x := range r.Results {
-		sure := x.Outcome != rollout.Unknown && x.Outcome != rollout.NeedsHands
-		if x.Outcome == rollout.NeedsHands {
-			hands = append(hands, x.Device)
-		}
-		inForce = inForce || !sure || x.Outcome == rollout.Applied && x.Steps > 0
-		back = back || x.Outcome == rollout.RolledBack
-		left = left || !sure || x.Cause != rollout.None || r.Kind == rollout.KindRollback && x.Outcome == rollout.Applied
-	}
-	switch {
-	case !inForce && back:
-		return ": all that was written was taken back"
-	case !inForce:
-		return ": nothing was written"
-	case !left || !last:
-		return ""
-	}
-	first := ""
-	if len(hands) > 0 {
-		first = "\nfirst:           log in to " + nameList(hands) + ", and put right by hand what is said of it above"
-	}
-	if r.Kind == rollout.KindRollback {
-		return first + "\nto take the rest back: " + a.again("rollback", r.ID)
-	}
-	return first + "\nto finish it:    " + a.again("resume", r.ID) + "\nto take it back: " + a.again("rollback", r.ID)
-}
-
 // header is the first row of a table: the names of its columns for people, nothing for a program that reads along.
 func (a *app) header(names ...string) [][]string {
-	if s, ok := a.sys.out.(*screen); ok && s.terminal() {
+	if s, ok := a.sys.out.(*show.Screen); ok && s.Terminal() {
 		return [][]string{names}
 	}
 	return nil
@@ -186,7 +114,7 @@ func (a *app) newRunsList() *cobra.Command {
 				}
 				rows = append(rows, []string{r.ID, string(r.Status), started, cmp.Or(r.Fabric, "not known"), outcomes(r)})
 			}
-			printTable(a.sys.out, rows)
+			show.Table(a.sys.out, rows)
 			return nil
 		},
 	}
@@ -237,13 +165,13 @@ func (a *app) newRunsShow() *cobra.Command {
 			}
 			fmt.Fprintf(a.sys.out, "run %s of %s: %s\n", h.ID, h.Fabric, h.Status)
 			if h.Plan != nil {
-				if err := a.printPlan(a.sys.out, h.Plan, false); err != nil {
+				if err := show.Plan(a.sys.out, h.Plan, false); err != nil {
 					return err
 				}
 			}
 			for i, r := range h.Attempts {
 				fmt.Fprintf(a.sys.out, "\n%s by %s, %s\n", r.Kind, r.Owner, r.Started.Format(time.RFC3339))
-				a.printRun(a.sys.out, r, i == len(h.Attempts)-1)
+				show.Run(a.sys.out, r, i == len(h.Attempts)-1, a.again)
 			}
 			return nil
 		},
@@ -352,7 +280,7 @@ func (a *app) newLock() *cobra.Command {
 				fmt.Fprintf(a.sys.err, "no lease is held in %s\n", dir)
 				return nil
 			}
-			printTable(a.sys.out, rows)
+			show.Table(a.sys.out, rows)
 			return nil
 		},
 	}

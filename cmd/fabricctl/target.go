@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/model"
@@ -147,7 +148,7 @@ func (a *app) loadAny(ctx context.Context) (loaded, error) {
 	if f.HasModel() {
 		return a.mustLoad(ctx)
 	}
-	printFindings(a.sys.err, slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Severity == diag.Info }))
+	show.Findings(a.sys.err, slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Severity == diag.Info }))
 	if l.HasErrors() {
 		return loaded{}, fail(exitError, "", "the inventory has %s; nothing was done", diag.Count(l.Count(diag.Error), "error"))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
@@ -37,22 +38,22 @@ func TestLists(t *testing.T) {
 		got  string
 		want string
 	}{
-		{"few ports", portList([]string{"Ethernet16", "Ethernet8"}), "Ethernet8, Ethernet16"},
-		{"many ports", portList(numbered("Ethernet", 1, 12)), "Ethernet[1-12] (12 ports)"},
-		{"every eighth", portList([]string{"Ethernet0", "Ethernet24", "Ethernet32", "Ethernet40", "Ethernet16"}), "Ethernet[0,16-40 by 8]"},
-		{"the number in the middle", portList([]string{"Ethernet1/1", "Ethernet3/1", "Ethernet2/1", "Ethernet4/2"}), "Ethernet[1-3]/1, Ethernet4/2"},
-		{"no port", portList(nil), "device"},
-		{"few devices", nameList([]string{"leaf10", "leaf2"}), "leaf2, leaf10"},
-		{"a run of devices", nameList(numbered("host", 3, 40)), "host[3-40] (38 devices)"},
-		{"a gap", nameList(append(numbered("host", 1, 8), "host10")), "host[1-8,10] (9 devices)"},
-		{"two kinds", nameList(append(numbered("host", 1, 8), "leaf1")), "host[1-8], leaf1 (9 devices)"},
-		{"zeros in front", nameList([]string{"l01", "l02", "l03"}), "l01, l02, l03"},
-		{"no numbers", nameList([]string{"c", "a", "b"}), "a, b, c"},
-		{"a platform", counted([]string{"leaf1"}, "device", "eos/7060x6"), "leaf1 (eos/7060x6)"},
-		{"numbers in several places", nameList([]string{"pod1-leaf1", "pod1-leaf2", "pod2-leaf1", "pod2-leaf2", "pod3-leaf1"}), "pod[1-2]-leaf[1-2], pod3-leaf1"},
-		{"every other", nameList([]string{"tor-1", "tor-3", "tor-5", "tor-6"}), "tor-[1,3,5-6]"},
-		{"no order", spans([]string{"p1", "p3", "p7", "p12", "p20", "p31", "p44", "p60", "p79", "p99", "p121", "p150", "p182", "p220"}), "p1, p3, p7, p12, p20, p31, p44, p60, p79, p99, p121, p150, … and 2 more"},
-		{"very many", spans([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n1", "n2", "n3"}), "a, b, c, d, e, f, g, h, i, j, k, l, … and 4 more"},
+		{"few ports", show.PortList([]string{"Ethernet16", "Ethernet8"}), "Ethernet8, Ethernet16"},
+		{"many ports", show.PortList(numbered("Ethernet", 1, 12)), "Ethernet[1-12] (12 ports)"},
+		{"every eighth", show.PortList([]string{"Ethernet0", "Ethernet24", "Ethernet32", "Ethernet40", "Ethernet16"}), "Ethernet[0,16-40 by 8]"},
+		{"the number in the middle", show.PortList([]string{"Ethernet1/1", "Ethernet3/1", "Ethernet2/1", "Ethernet4/2"}), "Ethernet[1-3]/1, Ethernet4/2"},
+		{"no port", show.PortList(nil), "device"},
+		{"few devices", show.NameList([]string{"leaf10", "leaf2"}), "leaf2, leaf10"},
+		{"a run of devices", show.NameList(numbered("host", 3, 40)), "host[3-40] (38 devices)"},
+		{"a gap", show.NameList(append(numbered("host", 1, 8), "host10")), "host[1-8,10] (9 devices)"},
+		{"two kinds", show.NameList(append(numbered("host", 1, 8), "leaf1")), "host[1-8], leaf1 (9 devices)"},
+		{"zeros in front", show.NameList([]string{"l01", "l02", "l03"}), "l01, l02, l03"},
+		{"no numbers", show.NameList([]string{"c", "a", "b"}), "a, b, c"},
+		{"a platform", show.Counted([]string{"leaf1"}, "device", "eos/7060x6"), "leaf1 (eos/7060x6)"},
+		{"numbers in several places", show.NameList([]string{"pod1-leaf1", "pod1-leaf2", "pod2-leaf1", "pod2-leaf2", "pod3-leaf1"}), "pod[1-2]-leaf[1-2], pod3-leaf1"},
+		{"every other", show.NameList([]string{"tor-1", "tor-3", "tor-5", "tor-6"}), "tor-[1,3,5-6]"},
+		{"no order", show.Spans([]string{"p1", "p3", "p7", "p12", "p20", "p31", "p44", "p60", "p79", "p99", "p121", "p150", "p182", "p220"}), "p1, p3, p7, p12, p20, p31, p44, p60, p79, p99, p121, p150, … and 2 more"},
+		{"very many", show.Spans([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n1", "n2", "n3"}), "a, b, c, d, e, f, g, h, i, j, k, l, … and 4 more"},
 	} {
 		if d := cmp.Diff(x.want, x.got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", x.name, d)
@@ -233,7 +234,7 @@ func TestComesTo(t *testing.T) {
 		{"rolled back", rollout.KindRollback, []rollout.Result{{Outcome: rollout.RolledBack, Steps: 1}, same}, ": all that was written was taken back"},
 		{"not wholly rolled back", rollout.KindRollback, []rollout.Result{{Outcome: rollout.RolledBack, Steps: 1}, unknown}, "take the rest back"},
 	} {
-		got := (&app{}).comesTo(&rollout.Run{ID: "1", Kind: x.kind, Results: x.rs}, true)
+		got := show.Outcome(&rollout.Run{ID: "1", Kind: x.kind, Results: x.rs}, true, (&app{}).again)
 		if got != x.want && (len(x.want) == 0 || x.want[0] == ':' || !strings.Contains(got, x.want)) {
 			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
@@ -302,14 +303,14 @@ func TestRunThatNeedsHands(t *testing.T) {
 		{Device: "leaf3", Outcome: rollout.NeedsHands, Cause: rollout.Refused, Message: `leaf3: the device changed since the plan: mtu is "1500", was "9214"`},
 	}}
 	var b strings.Builder
-	(&app{fabric: []string{"pod1"}}).printRun(&b, r, true)
+	show.Run(&b, r, true, (&app{fabric: []string{"pod1"}}).again)
 	want := `leaf1            rolled-back
 leaf3            needs-hands (refused): the device changed since the plan: mtu is "1500", was "9214"
 run r1
 first:           log in to leaf3, and put right by hand what is said of it above
 to take the rest back: fabricctl runs rollback r1 -f pod1
 `
-	if d := cmp.Diff(want, string((&screen{}).dyed([]byte(b.String())))); d != "" {
+	if d := cmp.Diff(want, string((&show.Screen{}).Dyed([]byte(b.String())))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -317,14 +318,14 @@ to take the rest back: fabricctl runs rollback r1 -f pod1
 // TestNothingInTheWay tells of an obstacle only where it is one.
 func TestNothingInTheWay(t *testing.T) {
 	d := rollout.DevicePlan{Name: "leaf3", Mode: rollout.Write, Findings: diag.List{{Rule: render.NeedsAdoption, Severity: diag.Error, Msg: "a profile carries more"}}}
-	if l := told(d, false); len(l) > 0 {
+	if l := show.Told(d, false); len(l) > 0 {
 		t.Errorf("no change, and yet: %v", l)
 	}
-	if l := told(d, true); len(l) != 1 {
+	if l := show.Told(d, true); len(l) != 1 {
 		t.Errorf("with details: %v", l)
 	}
 	d.Blocked = true
-	if l := told(d, false); len(l) != 1 {
+	if l := show.Told(d, false); len(l) != 1 {
 		t.Errorf("refused, and yet: %v", l)
 	}
 }

@@ -66,8 +66,9 @@ var table = []row{
 	{"tuning/perftest tuning/diagnose tuning/soak", "model/observe model/units model/journal tuning/stats model model/intent"},
 	{"tuning/baseline", "model/observe model/units tuning/stats"},
 	{"examples", ""},
+	{"cmd/show", "drivers drivers/rollout render model/journal model/diag model/intent"},
 	{"cmd/fabricctl", all},
-	{"cmd/fabricctl-host", "drivers drivers/netlink drivers/netlink/dcb drivers/hostwire drivers/rollout render model model/* profiles"},
+	{"cmd/fabricctl-host", "cmd/show drivers drivers/netlink drivers/netlink/dcb drivers/hostwire drivers/rollout render model model/* profiles"},
 }
 
 // ban says that packages matching from must not reach to, except from those matching unless. Patterns of ours are

@@ -1,4 +1,6 @@
-package main
+// Package show is how both programs, fabricctl and fabricctl-host, show plans, runs and findings: the same words for the
+// same thing, and one screen through which all of it goes.
+package show
 
 import (
 	"bytes"
@@ -15,69 +17,71 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is what all output goes through, results and talk, text and JSON. What devices, plan files and models say
+// Screen is what all output goes through, results and talk, text and JSON. What devices, plan files and models say
 // can hold anything, so nothing reaches a terminal but printable text, line ends, tabs, and colours of ours: other
 // control characters, and those that turn or hide text, are written as escapes that mean the same inside JSON.
-type screen struct {
-	to io.Writer
+type Screen struct {
+	To io.Writer // where it goes in the end
 
 	width int // columns of a terminal that shows text, else 0: lines of text are broken at words, and go on indented
 
 	mu    sync.Mutex
-	color bool  // paint's marks become colours, or nothing
+	Color bool  // Paint's marks become colours, or nothing
 	open  bool  // the last line has no end yet
 	gone  bool  // nobody reads any more
-	err   error // the first one of to, but for the reader's leaving
+	Err   error // the first one of To, but for the reader's leaving
 }
 
 // mark begins a colour in what printers write, and the style follows it. It is never part of UTF-8; a device that
 // writes it all the same can change the colour of its text, and nothing else.
 const mark = 0xff
 
-type style byte
+// Style is how a piece of text looks on a terminal with colours.
+type Style byte
 
+// The styles of Paint.
 const (
-	plain  style = 'p'
-	bold   style = 'b'
-	red    style = 'r'
-	green  style = 'g'
-	yellow style = 'y'
-	cyan   style = 'c'
+	Plain  Style = 'p'
+	Bold   Style = 'b'
+	Red    Style = 'r'
+	Green  Style = 'g'
+	Yellow Style = 'y'
+	Cyan   Style = 'c'
 
 	// hanging marks where the text of a line begins: where the line becomes too long it goes on below that place, on a
 	// terminal of any width, and at columns where there is none.
-	hanging style = 'h'
+	hanging Style = 'h'
 )
 
-// columns is how wide hanging text becomes where no terminal says.
-const columns = 100
+// Columns is how wide hanging text becomes where no terminal says.
+const Columns = 100
 
 // ansi is the terminal's sequence for a style, "" for what is not one.
-func (s style) ansi() string {
+func (s Style) ansi() string {
 	switch s {
-	case plain:
+	case Plain:
 		return "\x1b[0m"
-	case bold:
+	case Bold:
 		return "\x1b[1m"
-	case red:
+	case Red:
 		return "\x1b[31m"
-	case green:
+	case Green:
 		return "\x1b[32m"
-	case yellow:
+	case Yellow:
 		return "\x1b[33m"
-	case cyan:
+	case Cyan:
 		return "\x1b[36m"
 	}
 	return ""
 }
 
-// paint marks text for a screen.
-func paint(s style, text string) string {
-	return string([]byte{mark, byte(s)}) + text + string([]byte{mark, byte(plain)})
+// Paint marks text for a screen.
+func Paint(s Style, text string) string {
+	return string([]byte{mark, byte(s)}) + text + string([]byte{mark, byte(Plain)})
 }
 
 // Write writes p, which holds whole characters. A reader that has left is no error: the work goes on without it.
-func (s *screen) Write(p []byte) (int, error) {
+func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh := !s.open
@@ -87,13 +91,13 @@ func (s *screen) Write(p []byte) (int, error) {
 	if s.gone {
 		return len(p), nil
 	}
-	_, err := s.to.Write(s.dyed(s.broken(safe(p), fresh)))
+	_, err := s.To.Write(s.Dyed(s.broken(safe(p), fresh)))
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		s.gone = true
 	case err != nil:
-		if s.err == nil {
-			s.err = err
+		if s.Err == nil {
+			s.Err = err
 		}
 		return 0, err
 	}
@@ -130,19 +134,19 @@ func safe(p []byte) []byte {
 
 // isMark reports whether p begins with the mark of a style.
 func isMark(p []byte) bool {
-	return len(p) > 1 && p[0] == mark && (style(p[1]) == hanging || style(p[1]).ansi() != "")
+	return len(p) > 1 && p[0] == mark && (Style(p[1]) == hanging || Style(p[1]).ansi() != "")
 }
 
-// dyed is p with its marks as colours, or without them.
-func (s *screen) dyed(p []byte) []byte {
+// Dyed is p with its marks as colours, or without them.
+func (s *Screen) Dyed(p []byte) []byte {
 	out := make([]byte, 0, len(p)+16)
 	for i := 0; i < len(p); i++ {
 		if !isMark(p[i:]) {
 			out = append(out, p[i])
 			continue
 		}
-		if s.color {
-			out = append(out, style(p[i+1]).ansi()...)
+		if s.Color {
+			out = append(out, Style(p[i+1]).ansi()...)
 		}
 		i++
 	}
@@ -150,7 +154,7 @@ func (s *screen) dyed(p []byte) []byte {
 }
 
 // broken is p with its long lines broken at words. fresh says that p begins a line.
-func (s *screen) broken(p []byte, fresh bool) []byte {
+func (s *Screen) broken(p []byte, fresh bool) []byte {
 	if s.width == 0 && !bytes.Contains(p, []byte{mark, byte(hanging)}) {
 		return p
 	}
@@ -168,12 +172,12 @@ func (s *screen) broken(p []byte, fresh bool) []byte {
 
 // breakLine appends a line. It goes on below its hanging text, or else below the last column of a table that does not
 // begin too far to the right, or else below its own beginning.
-func (s *screen) breakLine(out, line []byte) []byte {
+func (s *Screen) breakLine(out, line []byte) []byte {
 	indent, hangs := hangAt(line)
 	limit := s.width
 	switch {
 	case hangs && limit == 0:
-		limit = columns
+		limit = Columns
 	case limit == 0:
 		return append(out, line...)
 	case !hangs:
@@ -191,7 +195,7 @@ func (s *screen) breakLine(out, line []byte) []byte {
 			end++
 		}
 		word := line[gap:end]
-		if n := shown(word); begun && n > 0 && at+gap+n > limit {
+		if n := Shown(word); begun && n > 0 && at+gap+n > limit {
 			out = append(out, '\n')
 			out = append(out, bytes.Repeat([]byte{' '}, indent)...)
 			at = indent + n
@@ -212,7 +216,7 @@ func deepest(limit int) int { return limit * 3 / 5 }
 // hangAt is the column of the hanging mark.
 func hangAt(line []byte) (int, bool) {
 	i := bytes.Index(line, []byte{mark, byte(hanging)})
-	return shown(line[:max(i, 0)]), i >= 0
+	return Shown(line[:max(i, 0)]), i >= 0
 }
 
 // columnAt is where a line without a hanging mark goes on.
@@ -221,7 +225,7 @@ func columnAt(line []byte, limit int) int {
 	column := lead + 2
 	for i := lead; i+2 < len(line); i++ {
 		if line[i] == ' ' && line[i+1] == ' ' && line[i+2] != ' ' {
-			if at := shown(line[:i+2]); at <= deepest(limit) {
+			if at := Shown(line[:i+2]); at <= deepest(limit) {
 				column = at
 			}
 		}
@@ -229,8 +233,8 @@ func columnAt(line []byte, limit int) int {
 	return column
 }
 
-// shown is the number of characters of p without marks and line ends.
-func shown(p []byte) int {
+// Shown is the number of characters of p without marks and line ends.
+func Shown(p []byte) int {
 	n := 0
 	for i := 0; i < len(p); {
 		if isMark(p[i:]) {
@@ -250,29 +254,29 @@ func shown(p []byte) int {
 // them those that change the direction of text), and the separators of lines and paragraphs.
 func hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
-// left reports whether nobody reads any more.
-func (s *screen) left() bool {
+// Left reports whether nobody reads any more.
+func (s *Screen) Left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.gone
 }
 
-// terminal reports whether it is one.
-func (s *screen) terminal() bool {
-	f, ok := s.to.(*os.File)
+// Terminal reports whether it is one.
+func (s *Screen) Terminal() bool {
+	f, ok := s.To.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// midLine reports whether the last line has no end yet.
-func (s *screen) midLine() bool {
+// MidLine reports whether the last line has no end yet.
+func (s *Screen) MidLine() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
 }
 
-// fit makes lines of text break at the width of the terminal, if it is one. Documents to be copied are not broken.
-func (s *screen) fit() {
-	f, ok := s.to.(*os.File)
+// Fit makes lines of text break at the width of the terminal, if it is one. Documents to be copied are not broken.
+func (s *Screen) Fit() {
+	f, ok := s.To.(*os.File)
 	if !ok {
 		return
 	}
@@ -281,9 +285,9 @@ func (s *screen) fit() {
 	}
 }
 
-// widthOf is how many columns w shows: 0 where it is no terminal that shows text.
-func widthOf(w io.Writer) int {
-	if s, ok := w.(*screen); ok {
+// WidthOf is how many columns w shows: 0 where it is no terminal that shows text.
+func WidthOf(w io.Writer) int {
+	if s, ok := w.(*Screen); ok {
 		return s.width
 	}
 	return 0

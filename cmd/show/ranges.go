@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -10,23 +10,23 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
-// most is how many names or runs of names are written out.
-const most = 12
+// Most is how many names or runs of names are written out.
+const Most = 12
 
-// portList is ports in their natural order, many of a kind as "Ethernet[0-248 by 8]", with their number when there are
+// PortList is ports in their natural order, many of a kind as "Ethernet[0-248 by 8]", with their number when there are
 // many. No ports are the device as a whole.
-func portList(ports []string) string {
+func PortList(ports []string) string {
 	if len(ports) == 0 {
 		return "device"
 	}
-	return counted(ports, "port", "")
+	return Counted(ports, "port", "")
 }
 
-// nameList is portList for devices.
-func nameList(names []string) string { return counted(names, "device", "") }
+// NameList is portList for devices.
+func NameList(names []string) string { return Counted(names, "device", "") }
 
-// counted is names, and in brackets their number when there are many, and what else is to stand there.
-func counted(names []string, noun, what string) string {
+// Counted is names, and in brackets their number when there are many, and what else is to stand there.
+func Counted(names []string, noun, what string) string {
 	const few = 6
 	var brackets []string
 	if len(names) > few {
@@ -35,18 +35,18 @@ func counted(names []string, noun, what string) string {
 	if what != "" {
 		brackets = append(brackets, what)
 	}
-	s := spans(names)
+	s := Spans(names)
 	if len(brackets) > 0 {
 		s += " (" + strings.Join(brackets, ", ") + ")"
 	}
 	return s
 }
 
-// spans is names in their natural order. Names that differ in numbers alone are family as cluster tools write them,
+// Spans is names in their natural order. Names that differ in numbers alone are family as cluster tools write them,
 // "pod[1-2]-leaf[1-4]", which stands for every combination and for nothing else. Of very many the rest is counted.
-func spans(names []string) string {
+func Spans(names []string) string {
 	var words []string
-	rest, room := 0, most
+	rest, room := 0, Most
 	for _, f := range fold(names) {
 		if cost := f.cost(); cost <= room {
 			room -= cost
@@ -59,7 +59,7 @@ func spans(names []string) string {
 	switch {
 	case rest > 0 && len(words) == 0:
 		f := fold(names)[0] // one kind of name, with numbers in no order
-		words, rest = f.cut(most), rest-most
+		words, rest = f.cut(Most), rest-Most
 		fallthrough
 	case rest > 0:
 		words = append(words, fmt.Sprintf("… and %d more", rest))
@@ -133,7 +133,7 @@ func (f family) without(d int) string {
 func takeApart(name string) family {
 	f := family{text: []string{""}}
 	for rest := name; rest != ""; {
-		end := strings.IndexFunc(rest, func(r rune) bool { return isDigit(r) != isDigit(rune(rest[0])) })
+		end := strings.IndexFunc(rest, func(r rune) bool { return IsDigit(r) != IsDigit(rune(rest[0])) })
 		if end < 0 {
 			end = len(rest)
 		}
@@ -149,7 +149,8 @@ func takeApart(name string) family {
 	return f
 }
 
-func isDigit(r rune) bool { return '0' <= r && r <= '9' }
+// IsDigit reports whether r is one of the ten digits of ASCII.
+func IsDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 // size is how many names f stands for.
 func (f family) size() int {

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"time"
@@ -10,10 +10,10 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// planJSON is what plan, plan show and drift print with -o json: fabricctl/plan/v1, and fabricctl/drift/v1, which is
+// PlanJSON is what plan, plan show and drift print with -o json: fabricctl/plan/v1, and fabricctl/drift/v1, which is
 // the same without the time, so that the same drift gives the same bytes. It is for reading; apply takes the file that
 // plan --out writes. docs/apply.md describes it.
-type planJSON struct {
+type PlanJSON struct {
 	Schema   string            `json:"schema"`
 	Tool     string            `json:"tool"`
 	Fabric   string            `json:"fabric"`
@@ -58,12 +58,12 @@ type planStepJSON struct {
 	Changes []render.Change `json:"changes"`
 }
 
-// viewJSON is p for reading. verb is "plan" or "drift".
-func viewJSON(p *rollout.Plan, verb string) planJSON {
-	v := planJSON{
+// JSON is p for reading. verb is "plan" or "drift".
+func JSON(p *rollout.Plan, verb string) PlanJSON {
+	v := PlanJSON{
 		Schema: "fabricctl/" + verb + "/v1", Tool: p.Tool, Fabric: p.Fabric, Model: p.Model, Lab: p.Lab, Summary: summarise(p),
-		Risks: some(rollout.Risks(p)), Groups: some(rollout.Groups(p)), Left: some(rollout.LeftGroups(p)), Observed: some(rollout.ObservedGroups(p)),
-		Notes: some(rollout.Notes(p, true)), Devices: []planDeviceJSON{}, Findings: some(p.Finds),
+		Risks: Some(rollout.Risks(p)), Groups: Some(rollout.Groups(p)), Left: Some(rollout.LeftGroups(p)), Observed: Some(rollout.ObservedGroups(p)),
+		Notes: Some(rollout.Notes(p, true)), Devices: []planDeviceJSON{}, Findings: Some(p.Finds),
 	}
 	if verb == "plan" {
 		v.Created = &p.Created
@@ -85,8 +85,8 @@ func viewJSON(p *rollout.Plan, verb string) planJSON {
 	return v
 }
 
-// some is l, or an empty list in place of none, so that readers always find a list.
-func some[S ~[]E, E any](l S) S {
+// Some is l, or an empty list in place of none, so that readers always find a list.
+func Some[S ~[]E, E any](l S) S {
 	if l == nil {
 		return S{}
 	}

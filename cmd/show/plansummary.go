@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ type planSummary struct {
 	Left            rollout.Ops `json:"left"`     // settings that holds keep back
 	LeftDevices     int         `json:"left_devices"`
 	Disruptive      portCount   `json:"disruptive"`           // flap, or worse: apply needs --allow-disruptive
-	Jobs            jobCount    `json:"jobs,omitzero"`        // live queue pairs that die with that: apply needs --allow-jobs
+	Jobs            JobCount    `json:"jobs,omitzero"`        // live queue pairs that die with that: apply needs --allow-jobs
 	Unverified      []string    `json:"unverified,omitempty"` // platforms for which apply needs --accept-unverified
 	ObservedValues  int         `json:"observed_values"`      // that differ and that nobody writes
 	ObservedDevices int         `json:"observed_devices"`
@@ -37,14 +37,15 @@ type portCount struct {
 	Devices int `json:"devices"`
 }
 
-type jobCount struct {
+// JobCount is live queue pairs that a plan kills.
+type JobCount struct {
 	Pairs     int `json:"queue_pairs"`
 	Devices   int `json:"devices"`
 	Uncounted int `json:"uncounted"` // devices of which nobody can tell
 }
 
 func summarise(p *rollout.Plan) planSummary {
-	s := planSummary{Devices: len(p.Devices), Changing: changing(p), Unverified: unverified(p)}
+	s := planSummary{Devices: len(p.Devices), Changing: Changing(p), Unverified: Unverified(p)}
 	for _, d := range p.Devices {
 		if d.Mode == rollout.Write {
 			s.owning++
@@ -74,40 +75,40 @@ func summarise(p *rollout.Plan) planSummary {
 		}
 	}
 	s.unsafe = p.Finds.HasErrors()
-	s.Disruptive.Ports, s.Disruptive.Devices = disruptive(p)
-	s.Jobs = working(p)
+	s.Disruptive.Ports, s.Disruptive.Devices = Disruptive(p)
+	s.Jobs = Working(p)
 	s.ObservedValues, s.ObservedDevices = observed(p)
 	return s
 }
 
 // sentence is one line of a summary.
 type sentence struct {
-	style style
+	style Style
 	text  string
 }
 
 // sentences are the summary in words: what changes first, what went wrong last.
 func (s planSummary) sentences() []sentence {
 	var out []sentence
-	say := func(st style, format string, args ...any) {
+	say := func(st Style, format string, args ...any) {
 		out = append(out, sentence{st, fmt.Sprintf(format, args...)})
 	}
 	switch {
 	case s.Settings.Total() > 0:
-		say(plain, "plan: %s (%d to add, %d to set, %d to remove) on %s",
+		say(Plain, "plan: %s (%d to add, %d to set, %d to remove) on %s",
 			diag.Count(s.Settings.Total(), "setting"), s.Settings.Add, s.Settings.Set, s.Settings.Remove, diag.Count(s.Changing, "device"))
 	case s.Unread+s.Refused == s.Devices:
 	case s.Unread > 0 || s.Refused > 0:
-		say(plain, "plan: no changes on the other devices")
+		say(Plain, "plan: no changes on the other devices")
 	case s.LeftDevices > 0:
-		say(plain, "plan: no changes but to what is held")
+		say(Plain, "plan: no changes but to what is held")
 	case s.owning == 0:
-		say(plain, "no changes: the model owns nothing on these devices")
+		say(Plain, "no changes: the model owns nothing on these devices")
 	default:
-		say(green, "no changes: the devices hold what the model owns")
+		say(Green, "no changes: the devices hold what the model owns")
 	}
 	if s.adoptable > 0 {
-		say(yellow, "%d of them on %s only put objects of our names in place of others that do the same; --adopt, or manage: {adopt: true} in the model, keeps those", s.spared, diag.Count(s.adoptable, "device"))
+		say(Yellow, "%d of them on %s only put objects of our names in place of others that do the same; --adopt, or manage: {adopt: true} in the model, keeps those", s.spared, diag.Count(s.adoptable, "device"))
 	}
 	if s.LeftDevices > 0 {
 		what := fmt.Sprintf("held: %s on %s left out; ", diag.Count(s.Left.Total(), "setting"), diag.Count(s.LeftDevices, "device"))
@@ -116,40 +117,40 @@ func (s planSummary) sentences() []sentence {
 		}
 		switch {
 		case s.unsafe:
-			say(red, "%sapply refuses the rest, since the fabric would not agree: see above", what)
+			say(Red, "%sapply refuses the rest, since the fabric would not agree: see above", what)
 		case s.Settings.Total() > 0:
-			say(yellow, "%sapply does the rest and ends with exit 3", what)
+			say(Yellow, "%sapply does the rest and ends with exit 3", what)
 		default:
-			say(yellow, "%sapply has nothing else to do and ends with exit 4", what)
+			say(Yellow, "%sapply has nothing else to do and ends with exit 4", what)
 		}
 	}
 	if n := s.Disruptive; n.Devices > 0 {
-		say(plain, "apply needs --allow-disruptive: %s on %s flap, or worse", diag.Count(n.Ports, "port"), diag.Count(n.Devices, "device"))
+		say(Plain, "apply needs --allow-disruptive: %s on %s flap, or worse", diag.Count(n.Ports, "port"), diag.Count(n.Devices, "device"))
 	}
 	if n := s.Jobs; n.Devices+n.Uncounted > 0 {
-		say(yellow, "apply needs --allow-jobs: %s", n)
+		say(Yellow, "apply needs --allow-jobs: %s", n)
 	}
 	if len(s.Unverified) > 0 {
-		say(plain, "apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(s.Unverified, ", "))
+		say(Plain, "apply needs --accept-unverified: nobody has tried %s on a real device", strings.Join(s.Unverified, ", "))
 	}
 	if s.ObservedValues > 0 {
 		verb := "differ"
 		if s.ObservedValues == 1 {
 			verb = "differs"
 		}
-		say(plain, "observed: %s %s on %s", diag.Count(s.ObservedValues, "value"), verb, diag.Count(s.ObservedDevices, "device"))
+		say(Plain, "observed: %s %s on %s", diag.Count(s.ObservedValues, "value"), verb, diag.Count(s.ObservedDevices, "device"))
 	}
 	if s.Refused > 0 {
-		say(red, "refused: %s must not be written, as said above", diag.Count(s.Refused, "device"))
+		say(Red, "refused: %s must not be written, as said above", diag.Count(s.Refused, "device"))
 	}
 	if s.Unread > 0 {
-		say(red, "%s could not be read; fabricctl doctor %s says at what it fails", diag.Count(s.Unread, "device"), s.unread)
+		say(Red, "%s could not be read; fabricctl doctor %s says at what it fails", diag.Count(s.Unread, "device"), s.unread)
 	}
 	return out
 }
 
-// disruptive counts the ports that would flap, or worse, and their devices.
-func disruptive(p *rollout.Plan) (ports, devices int) {
+// Disruptive counts the ports that would flap, or worse, and their devices.
+func Disruptive(p *rollout.Plan) (ports, devices int) {
 	for _, d := range p.Devices {
 		if class, n := d.Worst(); len(d.Steps) > 0 && class > render.Hitless && class < render.Refused {
 			ports, devices = ports+n, devices+1
@@ -158,8 +159,8 @@ func disruptive(p *rollout.Plan) (ports, devices int) {
 	return ports, devices
 }
 
-// working counts the live queue pairs that a plan kills, and their devices.
-func working(p *rollout.Plan) (c jobCount) {
+// Working counts the live queue pairs that a plan kills, and their devices.
+func Working(p *rollout.Plan) (c JobCount) {
 	for _, d := range p.Devices {
 		if len(d.Steps) == 0 {
 			continue
@@ -176,7 +177,7 @@ func working(p *rollout.Plan) (c jobCount) {
 }
 
 // String says what is killed.
-func (c jobCount) String() string {
+func (c JobCount) String() string {
 	counted := fmt.Sprintf("the change kills %s of running jobs on %s", diag.Count(c.Pairs, "live queue pair"), diag.Count(c.Devices, "device"))
 	unknown := fmt.Sprintf("on %s nobody can count the live queue pairs of running jobs", diag.Count(c.Uncounted, "device"))
 	switch {
@@ -188,8 +189,8 @@ func (c jobCount) String() string {
 	return counted + ", and " + unknown
 }
 
-// unverified are the platforms to be written that nobody has tried on a real device.
-func unverified(p *rollout.Plan) []string {
+// Unverified are the platforms to be written that nobody has tried on a real device.
+func Unverified(p *rollout.Plan) []string {
 	var names []string
 	for _, d := range p.Devices {
 		if len(d.Steps) > 0 && !d.Verified && !p.Lab && !slices.Contains(names, d.Platform) {
@@ -212,8 +213,8 @@ func observed(p *rollout.Plan) (values, devices int) {
 	return values, devices
 }
 
-// changing counts the devices that are written to.
-func changing(p *rollout.Plan) int {
+// Changing counts the devices that are written to.
+func Changing(p *rollout.Plan) int {
 	n := 0
 	for _, d := range p.Devices {
 		if len(d.Steps) > 0 {

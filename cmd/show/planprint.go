@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// printPlan writes a plan for people: the devices, what changes on which ports, what that does to traffic, and a
+// Plan writes a plan for people: the devices, what changes on which ports, what that does to traffic, and a
 // summary. What is the same for several devices or ports is said once.
-func (a *app) printPlan(w io.Writer, p *rollout.Plan, details bool) error {
+func Plan(w io.Writer, p *rollout.Plan, details bool) error {
 	var b strings.Builder
 	printDevices(&b, p, details)
 	printGroups(&b, "", rollout.Groups(p))
@@ -29,14 +29,14 @@ func (a *app) printPlan(w io.Writer, p *rollout.Plan, details bool) error {
 	}
 	printRisks(&b, rollout.Risks(p))
 	for _, n := range rollout.Notes(p, details) {
-		hang(&b, nameList(n.Devices)+": ", n.Text)
+		Hang(&b, NameList(n.Devices)+": ", n.Text)
 	}
-	printFindings(&b, p.Finds)
+	Findings(&b, p.Finds)
 	for _, s := range summarise(p).sentences() {
-		if s.style == plain {
+		if s.style == Plain {
 			b.WriteString(s.text + "\n")
 		} else {
-			b.WriteString(paint(s.style, s.text) + "\n")
+			b.WriteString(Paint(s.style, s.text) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -76,29 +76,29 @@ func placeless(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		if strings.Contains(l, "failed") || strings.Contains(l, " not-read: ") {
-			lines[i] = addressRE.ReplaceAllString(l, "")
+			lines[i] = AddressRE.ReplaceAllString(l, "")
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// addressRE is the address in an error, which differs between devices that fail in the same way.
-var addressRE = regexp.MustCompile(` (\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%]+\]|[-.\w]*\w):\d+\b`)
+// AddressRE matches the address in an error, which differs between devices that fail in the same way.
+var AddressRE = regexp.MustCompile(` (\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%]+\]|[-.\w]*\w):\d+\b`)
 
 func printDevices(b *strings.Builder, p *rollout.Plan, details bool) {
-	for _, s := range sameDevices(p, details, func(d rollout.DevicePlan) string { return deviceText(d, details) }) {
-		b.WriteString(counted(s.names, "device", s.platform) + ": " + s.text + "\n")
+	for _, s := range sameDevices(p, details, func(d rollout.DevicePlan) string { return DeviceText(d, details) }) {
+		b.WriteString(Counted(s.names, "device", s.platform) + ": " + s.text + "\n")
 	}
 }
 
-// deviceText is what a plan says about one device, from what it does with it on.
-func deviceText(d rollout.DevicePlan, details bool) string {
+// DeviceText is what a plan says about one device, from what it does with it on.
+func DeviceText(d rollout.DevicePlan, details bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\n  "+format, args...) }
 	word := deviceWord(d)
 	if d.Error != "" || d.Blocked {
 		first, rest, _ := strings.Cut(word, ": ")
-		word = paint(red, first)
+		word = Paint(Red, first)
 		if rest != "" {
 			word += ": " + rest
 		}
@@ -118,7 +118,7 @@ func deviceText(d rollout.DevicePlan, details bool) string {
 	for _, h := range heldLines(d) {
 		line("%s", h)
 	}
-	for _, f := range told(d, details) {
+	for _, f := range Told(d, details) {
 		line("%s", strings.ReplaceAll(f.String(), "\n", "\n  "))
 	}
 	return b.String()
@@ -140,7 +140,7 @@ func adoptLines(d rollout.DevicePlan, details bool) []string {
 func deviceWord(d rollout.DevicePlan) string {
 	switch {
 	case d.Error != "":
-		return "failed: " + diag.OneLine(nameless(d.Error, d.Name))
+		return "failed: " + diag.OneLine(Nameless(d.Error, d.Name))
 	case d.Blocked:
 		return "refused, nothing will be written"
 	case d.Mode != rollout.Write && d.Reason != "":
@@ -161,9 +161,9 @@ func deviceWord(d rollout.DevicePlan) string {
 	return fmt.Sprintf("%s in %s", diag.Count(d.Ops.Total(), "setting"), diag.Count(len(d.Steps), "step"))
 }
 
-// told are the findings about a device that a reader should see, without its name in front, which stands above them.
+// Told are the findings about a device that a reader should see, without its name in front, which stands above them.
 // How the device was read is only told with details, and so is what would be in the way of a change that there is none of.
-func told(d rollout.DevicePlan, details bool) diag.List {
+func Told(d rollout.DevicePlan, details bool) diag.List {
 	var l diag.List
 	for _, f := range d.Findings {
 		if f.Rule == render.NeedsAdoption && !d.Blocked && !details {
@@ -171,7 +171,7 @@ func told(d rollout.DevicePlan, details bool) diag.List {
 		}
 		if f.Severity > diag.Info || details || (len(d.Steps) > 0 || d.Blocked || len(d.Held) > 0) && f.Rule != "lift" {
 			f.At = strings.TrimPrefix(strings.TrimPrefix(f.At, d.Name), ":")
-			f.Msg = strings.TrimPrefix(nameless(f.Msg, d.Name), d.Name+" ")
+			f.Msg = strings.TrimPrefix(Nameless(f.Msg, d.Name), d.Name+" ")
 			l = append(l, f)
 		}
 	}
@@ -185,12 +185,12 @@ func printGroups(b *strings.Builder, indent string, gs []rollout.Group) {
 		if indent != "" {
 			title = places(g)
 		}
-		fmt.Fprintf(b, "%s%s %s\n", indent, paint(bold, fmt.Sprintf("%d.", i+1)), title)
+		fmt.Fprintf(b, "%s%s %s\n", indent, Paint(Bold, fmt.Sprintf("%d.", i+1)), title)
 		for _, l := range onLines(g.On) {
-			hang(b, indent+"   on ", l)
+			Hang(b, indent+"   on ", l)
 		}
 		if len(g.Refused) > 0 && len(g.Refused) < len(g.Devices()) {
-			hang(b, indent+"   "+paint(red, "not written: "), nameList(g.Refused))
+			Hang(b, indent+"   "+Paint(Red, "not written: "), NameList(g.Refused))
 		}
 		values, base := g.Changes, []rollout.BehaviourValue(nil)
 		if g.Like > 0 {
@@ -203,7 +203,7 @@ func printGroups(b *strings.Builder, indent string, gs []rollout.Group) {
 			label, move = max(label, utf8.RuneCountInString(v.Label)), max(move, utf8.RuneCountInString(moveText(v)))
 		}
 		for _, v := range values {
-			line := pad(v.Label, min(label, 50)+3) + pad(moveText(v), min(move, 50)+3)
+			line := Pad(v.Label, min(label, 50)+3) + Pad(moveText(v), min(move, 50)+3)
 			if v.Before != "" || v.After != "" {
 				line += v.From.String()
 			}
@@ -226,9 +226,9 @@ func groupTitle(g rollout.Group) string {
 	risk := riskWords(g)
 	switch {
 	case len(g.Refused) == len(g.Devices()):
-		risk = paint(red, risk)
+		risk = Paint(Red, risk)
 	case g.Risk > render.Hitless:
-		risk = paint(yellow, risk)
+		risk = Paint(Yellow, risk)
 	}
 	return places(g) + ", " + risk
 }
@@ -241,13 +241,13 @@ func places(g rollout.Group) string {
 func onLines(on []rollout.Set) []string {
 	var lines []string
 	for i, s := range on {
-		if i == most {
+		if i == Most {
 			g := rollout.Group{On: on[i:]}
 			return append(lines, fmt.Sprintf("%s more; -o json lists them", diag.Count(len(g.Devices()), "device")))
 		}
-		l := nameList(s.Devices)
+		l := NameList(s.Devices)
 		if len(s.Ports) > 0 {
-			l += ": " + portList(s.Ports)
+			l += ": " + PortList(s.Ports)
 		}
 		lines = append(lines, l)
 	}
@@ -259,34 +259,34 @@ func printRisks(b *strings.Builder, rows []rollout.RiskRow) {
 	if len(rows) == 0 {
 		return
 	}
-	b.WriteString(pad("risk", 9) + pad("devices", 9) + pad("ports", 7) + "why\n")
+	b.WriteString(Pad("risk", 9) + Pad("devices", 9) + Pad("ports", 7) + "why\n")
 	for _, r := range rows {
-		st := yellow
+		st := Yellow
 		switch r.Class {
 		case render.Refused:
-			st = red
+			st = Red
 		case render.Hitless:
-			st = plain
+			st = Plain
 		}
-		head := paint(st, r.Class.String()) + strings.Repeat(" ", 9-len(r.Class.String())) +
-			pad(fmt.Sprint(len(r.Devices())), 9) + pad(fmt.Sprint(r.Ports), 7)
-		hang(b, head, r.Why)
+		head := Paint(st, r.Class.String()) + strings.Repeat(" ", 9-len(r.Class.String())) +
+			Pad(fmt.Sprint(len(r.Devices())), 9) + Pad(fmt.Sprint(r.Ports), 7)
+		Hang(b, head, r.Why)
 		for _, l := range onLines(r.On) {
-			hang(b, strings.Repeat(" ", 25)+"on ", l)
+			Hang(b, strings.Repeat(" ", 25)+"on ", l)
 		}
 		if kills := r.Kills(); kills != "" {
-			hang(b, strings.Repeat(" ", 25), paint(yellow, kills))
+			Hang(b, strings.Repeat(" ", 25), Paint(Yellow, kills))
 		}
 	}
 }
 
-// hang writes text after head; where the line becomes too long it goes on below the text. Words are not cut.
-func hang(w io.Writer, head, text string) {
+// Hang writes text after head; where the line becomes too long it goes on below the text. Words are not cut.
+func Hang(w io.Writer, head, text string) {
 	fmt.Fprint(w, head+string([]byte{mark, byte(hanging)})+strings.Join(strings.Fields(text), " ")+"\n")
 }
 
-// pad fills s with spaces up to a width in characters, and by one at least.
-func pad(s string, width int) string {
+// Pad fills s with spaces up to a width in characters, and by one at least.
+func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(1, width-utf8.RuneCountInString(s)))
 }
 
@@ -297,8 +297,8 @@ func from(p diag.Pos) string {
 	return "   " + p.String()
 }
 
-// nameless is an error without the device's name, which stands before it already.
-func nameless(msg, device string) string {
+// Nameless is an error without the device's name, which stands before it already.
+func Nameless(msg, device string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(msg, ": "+device+": ", ": "), device+": ")
 }
 
@@ -316,4 +316,13 @@ func changeText(c render.Change) string {
 		return fmt.Sprintf("- %s (was %s)", at, show(c.Before))
 	}
 	return fmt.Sprintf("~ %s: %s → %s%s", at, show(c.Before), show(c.After), from(c.From))
+}
+
+// heldLines say who holds what of a device, without its name in front, which stands above them.
+func heldLines(d rollout.DevicePlan) []string {
+	var out []string
+	for _, h := range d.Held {
+		out = append(out, strings.TrimPrefix(strings.TrimPrefix(h.String(), d.Name+" is "), d.Name+":"))
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -12,18 +12,18 @@ import (
 // Bounds of a comment. GitHub takes 65,536 characters, others less; what has no room for a heading and its numbers is
 // no comment.
 const (
-	defaultComment  = 60_000
-	smallestComment = 2_000
+	DefaultComment  = 60_000
+	SmallestComment = 2_000
 )
 
-// planMarkdown is a plan as a comment for a pull request, of at most limit bytes: the summary and what is in the way,
+// Markdown is a plan as a comment for a pull request, of at most limit bytes: the summary and what is in the way,
 // the risks, then the changes, folded. What finds no room is left out in whole blocks, and counted. Nothing that a
 // device or a model says can be anything but text.
-func planMarkdown(p *rollout.Plan, verb string, limit int) string {
+func Markdown(p *rollout.Plan, verb string, limit int) string {
 	c := comment{limit: limit - 300} // for the words about what was left out
-	c.add("### " + mdText("fabricctl "+verb+": "+p.Fabric) + "\n\n")
+	c.add("### " + MdText("fabricctl "+verb+": "+p.Fabric) + "\n\n")
 	for _, s := range summarise(p).sentences() {
-		c.add("- " + mdText(s.text) + "\n")
+		c.add("- " + MdText(s.text) + "\n")
 	}
 	c.add("\n")
 	c.table("| risk | devices | ports | why |\n|---|---:|---:|---|\n", "risks", riskRows(rollout.Risks(p)))
@@ -105,10 +105,10 @@ func riskRows(rows []rollout.RiskRow) []string {
 	for _, r := range rows {
 		kills := ""
 		if k := r.Kills(); k != "" {
-			kills = "<br>**" + mdText(k) + "**"
+			kills = "<br>**" + MdText(k) + "**"
 		}
 		out = append(out, fmt.Sprintf("| %s | %d | %d | %s%s<br>on %s |\n",
-			r.Class, len(r.Devices()), r.Ports, mdText(r.Why), kills, mdLines(onLines(r.On))))
+			r.Class, len(r.Devices()), r.Ports, MdText(r.Why), kills, mdLines(onLines(r.On))))
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func riskRows(rows []rollout.RiskRow) []string {
 func troubleRows(p *rollout.Plan) []string {
 	var out []string
 	for _, s := range sameDevices(p, false, func(d rollout.DevicePlan) string {
-		told := told(d, false)
+		told := Told(d, false)
 		if d.Error == "" && !d.Blocked && len(told) == 0 && len(d.Adopted) == 0 && len(d.Held) == 0 {
 			return ""
 		}
@@ -127,10 +127,10 @@ func troubleRows(p *rollout.Plan) []string {
 		for _, f := range told {
 			why = append(why, f.String())
 		}
-		return fmt.Sprintf("%s | %s |", mdText(deviceWord(d)), mdLines(why))
+		return fmt.Sprintf("%s | %s |", MdText(deviceWord(d)), mdLines(why))
 	}) {
 		if s.text != "" {
-			out = append(out, "| "+mdCode(spans(s.names))+" | "+s.text+"\n")
+			out = append(out, "| "+mdCode(Spans(s.names))+" | "+s.text+"\n")
 		}
 	}
 	return out
@@ -139,7 +139,7 @@ func troubleRows(p *rollout.Plan) []string {
 func noteRows(notes []rollout.Note) []string {
 	var out []string
 	for _, n := range notes {
-		out = append(out, "| "+mdCode(spans(n.Devices))+" | "+mdText(n.Text)+" |\n")
+		out = append(out, "| "+mdCode(Spans(n.Devices))+" | "+MdText(n.Text)+" |\n")
 	}
 	return out
 }
@@ -164,12 +164,12 @@ func groupBlocks(prefix string, gs []rollout.Group) []string {
 			title += ": " + onLines(g.On)[0]
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "<details><summary>%s</summary>\n\n", mdText(title))
+		fmt.Fprintf(&b, "<details><summary>%s</summary>\n\n", MdText(title))
 		if len(g.On) > 1 {
 			b.WriteString("on " + mdLines(onLines(g.On)) + "\n\n")
 		}
 		if len(g.Refused) > 0 && len(g.Refused) < len(g.Devices()) {
-			b.WriteString("**not written:** " + mdCode(spans(g.Refused)) + "\n\n")
+			b.WriteString("**not written:** " + mdCode(Spans(g.Refused)) + "\n\n")
 		}
 		values := g.Changes
 		if g.Like > 0 {
@@ -179,10 +179,10 @@ func groupBlocks(prefix string, gs []rollout.Group) []string {
 		b.WriteString("| value | before | after | model |\n|---|---|---|---|\n")
 		for _, v := range values {
 			if v.Before == "" && v.After == "" {
-				fmt.Fprintf(&b, "| %s | no change here | | |\n", mdText(v.Label))
+				fmt.Fprintf(&b, "| %s | no change here | | |\n", MdText(v.Label))
 				continue
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", mdText(v.Label), mdCode(v.Before), mdCode(v.After), mdCode(v.From.String()))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", MdText(v.Label), mdCode(v.Before), mdCode(v.After), mdCode(v.From.String()))
 		}
 		b.WriteString("\n</details>\n\n")
 		out = append(out, b.String())
@@ -215,14 +215,14 @@ func mdCode(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "<code>" + mdText(s) + "</code>"
+	return "<code>" + MdText(s) + "</code>"
 }
 
-// mdText is text of one line that means itself in markdown, in a table and in HTML. What markdown or a forge gives a
+// MdText is text of one line that means itself in markdown, in a table and in HTML. What markdown or a forge gives a
 // meaning becomes a character reference; a name after @ and a number after # are held apart, so that no user is called
 // and no issue is linked. Control characters are written as a terminal would show them.
-func mdText(s string) string {
-	s = string((&screen{}).dyed(safe([]byte(strings.Map(func(r rune) rune {
+func MdText(s string) string {
+	s = string((&Screen{}).Dyed(safe([]byte(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' || r == '\t' {
 			return ' '
 		}
