@@ -92,24 +92,38 @@ func (d *Device) plan(ctx context.Context, cs []render.Change) (*work, error) {
 		}
 	}
 	w.orderMTUs()
+	for _, n := range w.nics {
+		if err := n.recall(); err != nil {
+			return nil, d.named("commit", err)
+		}
+	}
 	return w, nil
 }
 
-// remaining is render.Remaining, but for a knob of configfs in a directory that we made: where it still says what it said
-// at first, it counts as absent. A commit that died in between is so finished, or taken back.
+// remaining is render.Remaining with two excuses, so that a commit that died in between is finished, or taken back. A knob
+// of configfs in a directory that we made counts as absent where it still says what it said at first. And settings
+// that the first or last entry for a code point sets back may have any value, where a commit that brings it began.
 func (d *Device) remaining(m *machine, live render.Config, cs []render.Change) (todo, moved []render.Change, err error) {
 	if err := d.memory.load(); err != nil {
 		return nil, nil, err
 	}
 	todo, moved = render.Remaining(d.dialect, render.Facts{}, live, cs)
 	moved = slices.DeleteFunc(moved, func(c render.Change) bool {
-		if c.Before != nil && c.After != nil || !d.untouched(m, c.Key) {
+		half := (c.Before == nil || c.After == nil) && d.untouched(m, c.Key)
+		if !half && !d.resets(m, c.Key) {
 			return false
 		}
 		todo = append(todo, c)
 		return true
 	})
 	return todo, moved, nil
+}
+
+// resets reports whether a commit that did not end may have moved a setting of a NIC along with entries for code points.
+func (d *Device) resets(m *machine, key render.Key) bool {
+	n := m.nic(key.Object)
+	_, begun := d.memory.kept.Made[switching(key.Object)]
+	return n != nil && begun && slices.Contains(n.per.AppResets, key.Scope)
 }
 
 // untouched reports whether a knob is in a directory of configfs that we made and says what it said at first.

@@ -274,7 +274,7 @@ func (f *fakeRDMA) Close() error                                { return nil }
 // rig is a whole machine that is not there.
 type rig struct {
 	*Device
-	t      *testing.T
+	t      testing.TB
 	k      *kernel
 	dcb    *dcbfake.Kernel
 	nics   map[string]*dcbfake.NIC
@@ -302,6 +302,23 @@ func (f *fakeTimer) Arm(_ context.Context, tx drivers.TxID, at time.Time) error 
 // newRig is a machine without NICs.
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigAt(t, fastDir(t))
+}
+
+// fastDir is a directory in memory where there is one: what is synced there costs no disk's time.
+func fastDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "fabricctl-netlink-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// newRigAt is newRig with a directory for the files of the system.
+func newRigAt(t testing.TB, root string) *rig {
+	t.Helper()
 	r := &rig{
 		t: t, k: &kernel{links: []Link{{Index: 1, Name: "lo", MTU: 65536, Loopback: true}}, addrs: map[int32][]netip.Prefix{}},
 		dcb: dcbfake.New(), nics: map[string]*dcbfake.NIC{}, eth: &fakeEth{links: map[string]*ethNIC{}},
@@ -312,7 +329,6 @@ func newRig(t *testing.T) *rig {
 	r.tree.files["proc/sys/kernel/osrelease"] = "6.12.0\n"
 	r.tree.files["sys/kernel/config/rdma_cm/.keep"] = ""
 	r.tree.mkdir = mkdirRDMACM
-	root := t.TempDir()
 	for _, dir := range []string{"etc/security/limits.d", "var"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)

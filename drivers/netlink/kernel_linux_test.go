@@ -195,3 +195,106 @@ func FuzzParseLink(f *testing.F) {
 	f.Add(append(ifinfo(3), 8, 0, 4, 0, 0x28, 0x23, 0, 0, 12, 0, 18, 0, 8, 0, 1, 0, 'v', 'l', 'a', 0))
 	f.Fuzz(func(t *testing.T, b []byte) { parseLink(b) })
 }
+
+// What the kernel says through ethtool and RDMA netlink is what ethtool and rdma say, where they are there; a link
+// without a setting does not have it, and one that went away is no error of the whole.
+func TestKernelEthtool(t *testing.T) {
+	namespace(t)
+	ip(t, "link", "add", "rail0", "type", "veth", "peer", "name", "rail1")
+	e, err := DialEthtool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	ctx := t.Context()
+	l := ethLink{e, "rail0"}
+	if i, err := l.driver(ctx); err != nil || i.driver != "veth" {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if _, err := l.pause(ctx); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("pause of a veth: %v", err)
+	}
+	if _, err := l.fec(ctx); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("FEC of a veth: %v", err)
+	}
+	if names, _, err := l.flags(ctx); len(names) > 0 || err != nil {
+		t.Errorf("private flags of a veth: %v, %v", names, err)
+	}
+	if _, err := (ethLink{e, "nosuch0"}).driver(ctx); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("no such link: %v", err)
+	}
+	if _, err := (ethLink{e, "a-name-that-is-too-long"}).driver(ctx); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("no such name: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := l.driver(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A kernel without RDMA devices has no queue pairs, which is no error.
+func TestKernelRDMA(t *testing.T) {
+	r, err := DialRDMA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r == nil {
+		t.Log("this kernel has no RDMA")
+		return
+	}
+	defer r.Close()
+	if qps, err := r.QPs(t.Context()); err != nil {
+		t.Errorf("%v, %v", qps, err)
+	}
+}
+
+// Addresses are those that ip shows.
+func TestKernelAddresses(t *testing.T) {
+	namespace(t)
+	ip(t, "link", "add", "rail0", "type", "veth", "peer", "name", "rail1")
+	ip(t, "addr", "add", "10.1.2.3/24", "dev", "rail0")
+	ip(t, "addr", "add", "10.9.0.1", "peer", "10.9.0.2/32", "dev", "rail1")
+	ip(t, "addr", "add", "2001:db8::5/64", "dev", "rail0")
+	d := here(t)
+	links, err := d.cfg.Links.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, err := d.cfg.Links.Addresses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, l := range links {
+		for _, p := range addrs[l.Index] {
+			got[l.Name] += p.String() + " "
+		}
+		if l.Name == "rail0" && l.Kind != "veth" {
+			t.Errorf("%s is a %q", l.Name, l.Kind)
+		}
+	}
+	if got["rail0"] != "10.1.2.3/24 2001:db8::5/64 " || got["rail1"] != "10.9.0.1/32 " {
+		t.Errorf("%q", got)
+	}
+}
+
+// The whole of this machine, as it is: nothing is written, and looking twice shows the same.
+func TestThisMachine(t *testing.T) {
+	d, err := Open(Config{Name: "here"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, _, err := d.Facts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	one, err := d.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := d.Read(t.Context())
+	if err != nil || len(one) == 0 || len(one) != len(two) {
+		t.Errorf("%d settings, then %d, %v", len(one), len(two), err)
+	}
+}

@@ -57,7 +57,7 @@ func ncclVar(name string, from, to *string) render.Change {
 	return c
 }
 
-func read(t *testing.T, d *Device) string {
+func read(t testing.TB, d *Device) string {
 	t.Helper()
 	c, err := d.Read(context.Background())
 	if err != nil {

@@ -141,6 +141,58 @@ func (n *nicWork) check() error {
 	return nil
 }
 
+// unlisted is the settings of those scopes that the first entry for a code point sets back and that no change names.
+func (n *nicWork) unlisted(s *dcb.State) render.Config {
+	return slices.DeleteFunc(dcbSettings(n.nic.Name, s), func(x render.Setting) bool {
+		_, asked := n.want[x.Key]
+		return asked || !slices.Contains(n.nic.per.AppResets, x.Key.Scope)
+	})
+}
+
+// trusts tells, for a NIC on which the first entry for a code point sets other things back, whether it has one now, and
+// whether it will.
+func (n *nicWork) trusts() (now, then bool) {
+	if n.target == nil || len(n.nic.per.AppResets) == 0 {
+		return false, false
+	}
+	return len(dscps(n.nic.dcb.Apps)) > 0, len(dscps(n.target.Apps)) > 0
+}
+
+// switching is the name under which memory knows that the first or last entry for a code point of a NIC is on its way.
+func switching(link string) string { return "switching " + link }
+
+// remember keeps what the first entry for a code point is going to set back, and recall wants it again when the last
+// one goes.
+func (n *nicWork) remember() error {
+	now, then := n.trusts()
+	if now == then {
+		return nil
+	}
+	if err := n.w.d.memory.made(switching(n.nic.Name), ""); err != nil || now {
+		return err
+	}
+	for _, s := range n.unlisted(n.nic.dcb) {
+		if err := n.w.d.memory.made(s.Key.String(), s.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nicWork) recall() error {
+	if now, then := n.trusts(); !now || then {
+		return nil
+	}
+	for _, s := range n.unlisted(n.target) {
+		if v, ok := n.w.d.memory.kept.Made[s.Key.String()]; ok {
+			if err := alter(n.target, s.Key, &v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (n *nicWork) flagKey() render.Key {
 	return render.Key{Scope: scopeFlag, Object: n.nic.Name, Field: n.nic.per.LLDPFlag}
 }
@@ -179,10 +231,17 @@ func (n *nicWork) stages() []stage {
 }
 
 func (n *nicWork) run(ctx context.Context) error {
+	if err := n.remember(); err != nil {
+		return n.w.d.named("commit", err)
+	}
 	for _, s := range n.stages() {
 		if err := n.write(ctx, s); err != nil {
 			return err
 		}
 	}
-	return n.settle(ctx)
+	if err := n.settle(ctx); err != nil {
+		return err
+	}
+	_, _, err := n.w.d.memory.unmade(switching(n.nic.Name))
+	return err
 }
