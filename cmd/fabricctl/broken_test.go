@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +18,12 @@ import (
 // TestBroken: every rule fires exactly once in examples/broken, what a model says wrong in the model, and what only devices
 // do wrong in what emulated switches hold. Nothing else is found there, so that each finding has its comment.
 func TestBroken(t *testing.T) {
+	const onHost = "needs what a NIC holds, and the states beside the model are of switches; its page has an example"
 	nowhere := map[string]string{
-		"host-mapping": "needs a host whose map of code points is read, and fabricctl reads that of none yet; its page has an example",
+		"bond-same": onHost, "cc-algorithm": onHost, "cc-on-lossless": onHost, "host-mapping": onHost, "nccl-gid": onHost, "nic-buffer": onHost, "roce-marking": onHost,
+		"nccl-patience": "needs a longer timeout than the one that is too short for nccl-model; its page has an example",
 	}
+	loaded := []string{"roce-class"} // said by Resolve
 	fired := map[string]diag.List{}
 	m, err := (&app{sys: quiet()}).load(t.Context(), []string{"../../examples/broken"})
 	if err != nil {
@@ -38,6 +42,9 @@ func TestBroken(t *testing.T) {
 		delete(fired, r.ID)
 	}
 	for id, l := range fired {
+		if slices.Contains(loaded, id) && len(l) == 1 {
+			continue
+		}
 		t.Errorf("%s, which is no rule of the linter, is found besides:\n%s", id, joined(l))
 	}
 }
