@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +29,7 @@ type dialler struct {
 	reads  bool              // only to read: nothing is copied to a device
 
 	allowJobs bool // hosts may write what kills live queue pairs
+	binaries  hostBinaries
 }
 
 func (a *app) dialler(f *model.Fabric, n *intent.Net) *dialler {
@@ -163,47 +162,18 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Device, err)
 	}
-	binary := hostBinary
+	binary := d.binaries.find
 	switch {
 	case d.app.readOnly || d.reads:
 		binary = noBinary
 	case e.Lab.V:
 		binary = labBinary
 	}
-	return hostssh.Dial(ctx, hostssh.Config{
-		SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs, Know: d.fabric.Catalog.Tell(!d.app.untrusted),
-	})
-}
-
-// hostBinary finds fabricctl-host beside this program: fabricctl-host for this machine's own kind,
-// fabricctl-host-linux-arm64 for another.
-func hostBinary(goos, goarch string) ([]byte, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("where is fabricctl: %w", err)
+	cfg := hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs}
+	if d.fabric != nil { // what is only read has no use for it
+		cfg.Know = d.fabric.Catalog.Tell(!d.app.untrusted)
 	}
-	dir := filepath.Dir(self)
-	names := []string{"fabricctl-host-" + goos + "-" + goarch}
-	if goos == runtime.GOOS && goarch == runtime.GOARCH {
-		names = append(names, "fabricctl-host")
-	}
-	for _, n := range names {
-		b, err := os.ReadFile(filepath.Join(dir, n))
-		if err == nil || !errors.Is(err, os.ErrNotExist) {
-			return b, err
-		}
-	}
-	return nil, fmt.Errorf("%s is not in %s beside fabricctl, so the host can be read and not written; put it there", names[0], dir)
-}
-
-// noBinary is for a host that is only read: copying a program there is a write.
-func noBinary(string, string) ([]byte, error) {
-	return nil, errors.New("nothing is copied to a host that is only read")
-}
-
-// labBinary stands in for fabricctl-host on emulated hosts, which run no program.
-func labBinary(string, string) ([]byte, error) {
-	return []byte("fabricctl-host of an emulated host\n"), nil
+	return hostssh.Dial(ctx, cfg)
 }
 
 // ssh is how to reach a device over SSH, jump hosts included.

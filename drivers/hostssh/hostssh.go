@@ -6,13 +6,19 @@
 package hostssh
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
@@ -27,7 +33,7 @@ type Config struct {
 	SSH ssh.Config // how to get there; SSH.Name stands before every error
 	// Binary is fabricctl-host for an operating system and an architecture in Go's words; its error says why there is
 	// none, and becomes the reason for which the host can only be read. Nil is no binary for any.
-	Binary func(goos, goarch string) ([]byte, error)
+	Binary func(goos, goarch string) (*Binary, error)
 	Sudo   bool   // start fabricctl-host with sudo -n: the user needs it without a password
 	Dir    string // for the binary on the host, relative to the home directory or absolute; "" = DefaultDir
 
@@ -39,12 +45,25 @@ type Config struct {
 	AllowJobs bool
 	// Know is what the host is told of NICs that its own catalog may lack, each a personality.
 	Know []json.RawMessage
+	// Wait pauses before a login is tried again; nil waits for real.
+	Wait func(context.Context, time.Duration) error
+}
+
+// Binary is a program to push, with its digest. It may be used for any number of hosts at a time.
+type Binary struct {
+	data   []byte
+	digest string // SHA-256 in hex
+}
+
+// NewBinary is a program to push.
+func NewBinary(data []byte) *Binary {
+	return &Binary{data, fmt.Sprintf("%x", sha256.Sum256(data))}
 }
 
 // Dial connects to a host. The result is a full Device where fabricctl-host runs, else one whose Commit is
 // drivers.ErrReadOnly with the reason, which stands in Facts.Notes too.
 func Dial(ctx context.Context, cfg Config) (drivers.Device, error) {
-	client, err := ssh.Dial(ctx, cfg.SSH)
+	client, err := login(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +76,40 @@ func Dial(ctx context.Context, cfg Config) (drivers.Device, error) {
 	return d, nil
 }
 
+// login is ssh.Dial with patience: an sshd that has many logins at once closes some of them (MaxStartups), on a
+// jump host most of all. Nothing was refused then, and no password was shown.
+func login(ctx context.Context, cfg Config) (*ssh.Client, error) {
+	wait := cfg.Wait
+	if wait == nil {
+		wait = pause
+	}
+	pauses := []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second}
+	for i := 0; ; i++ {
+		client, err := ssh.Dial(ctx, cfg.SSH)
+		switch {
+		case !errors.Is(err, ssh.ErrReset):
+			return client, err
+		case i == len(pauses):
+			return nil, fmt.Errorf("%w, %d times", err, i+1)
+		}
+		// Not all at the same time again.
+		if wait(ctx, pauses[i]/2+rand.N(pauses[i])) != nil {
+			return nil, err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // conn is a connection with the ways to use it.
 type conn struct {
 	name   string
@@ -64,23 +117,27 @@ type conn struct {
 }
 
 func (h *conn) open(ctx context.Context, cfg Config) (drivers.Device, error) {
-	uname, err := h.line(ctx, "uname -sm")
+	said, err := h.lines(ctx, 2, "uname -sm; id -u")
 	if err != nil {
 		return nil, err
 	}
-	goos, goarch := platform(uname)
+	uid, err := strconv.ParseUint(said[1], 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("%s: id -u said %q", h.name, said[1])
+	}
+	goos, goarch := platform(said[0])
 	bin, err := binary(cfg, goos, goarch)
 	if err != nil {
 		return &stock{conn: h, why: err}, nil
 	}
-	path, err := h.push(ctx, bin, cfg.Dir)
+	path, err := h.push(ctx, bin, uint32(uid), cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	return h.start(ctx, path, cfg)
 }
 
-func binary(cfg Config, goos, goarch string) ([]byte, error) {
+func binary(cfg Config, goos, goarch string) (*Binary, error) {
 	if goos != "linux" {
 		return nil, fmt.Errorf("fabricctl-host is for Linux, this is %s", goos)
 	}
@@ -113,6 +170,9 @@ func (a agent) Close() error {
 	return errors.Join(a.Client.Close(), a.client.Close())
 }
 
+// helloWait is how long a started binary has to greet: sudo may ask a directory server.
+const helloWait = time.Minute
+
 // start runs the binary and waits for its hello.
 func (h *conn) start(ctx context.Context, path string, cfg Config) (drivers.Device, error) {
 	command := "exec "
@@ -128,7 +188,9 @@ func (h *conn) start(ctx context.Context, path string, cfg Config) (drivers.Devi
 	if err != nil {
 		return nil, err
 	}
-	wire, err := hostwire.NewClient(ctx, h.name, &stream{st, h.client})
+	hello, cancel := context.WithTimeoutCause(ctx, helloWait, fmt.Errorf("nothing within %s", helloWait))
+	defer cancel()
+	wire, err := hostwire.NewClient(hello, h.name, &stream{st, h.client})
 	if err != nil {
 		_, _ = st.Wait() // NewClient closed the connection: this returns, and stderr is complete
 		if s := stderr.String(); s != "" && ctx.Err() == nil {
@@ -187,27 +249,44 @@ func (t *tail) String() string {
 	return oneLine(t.b)
 }
 
+// mark stands, on a line of its own, between what a shell's start-up files print and what a command does.
+const mark = "@@fabricctl@@"
+
 // run is one command's standard output; a status other than 0 is an error with the command's own sentence.
 func (h *conn) run(ctx context.Context, command string) ([]byte, error) {
-	out, err := h.client.Run(ctx, command, nil)
-	if err == nil && out.Exit != 0 {
-		err = fmt.Errorf("%s: run %q: %w", h.name, command, status(out))
+	out, err := h.client.Run(ctx, "echo; echo "+mark+"; "+command, nil)
+	_, said, marked := bytes.Cut(out.Stdout, []byte("\n"+mark+"\n"))
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Exit != 0:
+		return nil, fmt.Errorf("%s: run %q: %w", h.name, command, status(out))
+	case !marked:
+		return nil, fmt.Errorf("%s: run %q: this is not a shell as fabricctl knows it, it said %q", h.name, command, oneLine(out.Stdout))
 	}
-	return out.Stdout, err
+	return said, nil
 }
 
 // line is the one line that a command prints.
 func (h *conn) line(ctx context.Context, command string) (string, error) {
-	out, err := h.run(ctx, command)
+	said, err := h.lines(ctx, 1, command)
 	if err != nil {
 		return "", err
 	}
-	s := strings.TrimRight(string(out), "\r\n")
-	if s == "" || strings.ContainsAny(s, "\r\n") {
-		return "", fmt.Errorf("%s: run %q: one line was expected, got %q: a shell start-up file that prints something has to stop doing so for sessions without a terminal",
-			h.name, command, oneLine(out))
+	return said[0], nil
+}
+
+// lines is the n lines that commands print.
+func (h *conn) lines(ctx context.Context, n int, commands string) ([]string, error) {
+	out, err := h.run(ctx, commands)
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	said := strings.Split(strings.TrimRight(string(out), "\r\n"), "\n")
+	if len(said) != n || slices.Contains(said, "") {
+		return nil, fmt.Errorf("%s: run %q: %s expected, got %q", h.name, commands, map[bool]string{true: "one line was", false: strconv.Itoa(n) + " lines were"}[n == 1], oneLine(out))
+	}
+	return said, nil
 }
 
 // status says why a command ended as it did.

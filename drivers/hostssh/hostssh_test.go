@@ -50,9 +50,10 @@ func emulated(t *testing.T, o host.Options) (*host.Host, Config) {
 	}
 	return h, Config{
 		SSH: ssh.Config{Name: "host1", Address: addr, User: "ops", Password: secret.New(canary), KnownHosts: knows(t, addr, h.HostKey())},
-		Binary: func(goos, goarch string) ([]byte, error) {
-			return []byte("fabricctl-host for " + goos + "/" + goarch), nil
+		Binary: func(goos, goarch string) (*Binary, error) {
+			return NewBinary([]byte("fabricctl-host for " + goos + "/" + goarch)), nil
 		},
+		Wait: func(context.Context, time.Duration) error { return nil },
 	}
 }
 
@@ -119,7 +120,7 @@ func TestAgent(t *testing.T) {
 func TestStockTools(t *testing.T) {
 	_, cfg := emulated(t, host.Options{NCCL: "# theirs\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n"})
 	withAgent := text(t, dial(t, cfg))
-	cfg.Binary = func(_, arch string) ([]byte, error) { return nil, fmt.Errorf("no fabricctl-host for %s here", arch) }
+	cfg.Binary = func(_, arch string) (*Binary, error) { return nil, fmt.Errorf("no fabricctl-host for %s here", arch) }
 	d := dial(t, cfg)
 	if diff := cmp.Diff(withAgent, text(t, d)); diff != "" {
 		t.Errorf("stock tools see something else (-agent +stock):\n%s", diff)
@@ -167,9 +168,9 @@ func TestPush(t *testing.T) {
 	h, cfg := emulated(t, host.Options{})
 	var asked []string
 	bin := []byte("one")
-	cfg.Binary = func(goos, goarch string) ([]byte, error) {
+	cfg.Binary = func(goos, goarch string) (*Binary, error) {
 		asked = append(asked, goos+"/"+goarch)
-		return bin, nil
+		return NewBinary(bin), nil
 	}
 	for range 3 {
 		dial(t, cfg).Close()
@@ -267,7 +268,7 @@ func TestUntrustedCache(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, cfg := emulated(t, host.Options{})
-			cfg.Binary = func(string, string) ([]byte, error) { return []byte("bin"), nil }
+			cfg.Binary = func(string, string) (*Binary, error) { return NewBinary([]byte("bin")), nil }
 			files(t, cfg, func(p pusher) {
 				if err := errors.Join(p.mkdir("/home/ops/"+DefaultDir), tt.make(p)); err != nil {
 					t.Fatal(err)
@@ -299,10 +300,18 @@ func TestSudo(t *testing.T) {
 	}
 }
 
+// What a shell's start-up files print is passed over, with the agent and without it.
 func TestTalkativeShell(t *testing.T) {
-	_, cfg := emulated(t, host.Options{MOTD: "Welcome!\n"})
-	if _, err := Dial(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `host1: run "uname -sm": one line was expected, got "Welcome! Linux x86_64": a shell start-up file`) {
-		t.Errorf("got %v", err)
+	for _, motd := range []string{"Welcome!\n", "no end of line", "Linux riscv64\n0\n{\"hello\":\"world\"}\n"} {
+		_, cfg := emulated(t, host.Options{MOTD: motd})
+		const want = "link eth0 mtu 1500\nlink eth1 mtu 9000\n"
+		if got := text(t, dial(t, cfg)); got != want {
+			t.Errorf("%q: %s", motd, got)
+		}
+		cfg.Binary = nil
+		if got := text(t, dial(t, cfg)); got != want {
+			t.Errorf("%q, stock tools: %s", motd, got)
+		}
 	}
 }
 
@@ -324,10 +333,10 @@ func TestDialEnds(t *testing.T) {
 		setup    func(*host.Host, *Config)
 	}{
 		{"uname", 1, func(h *host.Host, _ *Config) { h.SetFaults(stall) }},
-		{"id", 2, func(h *host.Host, c *Config) {
-			c.Binary = func(string, string) ([]byte, error) { h.SetFaults(stall); return []byte("x"), nil }
+		{"id", 1, func(h *host.Host, c *Config) {
+			c.Binary = func(string, string) (*Binary, error) { h.SetFaults(stall); return NewBinary([]byte("x")), nil }
 		}},
-		{"sftp", 2, func(h *host.Host, c *Config) {}},
+		{"sftp", 1, func(h *host.Host, c *Config) {}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, cfg := emulated(t, host.Options{})

@@ -135,7 +135,10 @@ func thisHost(t *testing.T, enter func() error) Config {
 	}
 	return Config{
 		SSH:    ssh.Config{Name: "here", Address: addr, User: me.Username, Keys: []ssh.Key{{Path: clientPath}}, KnownHosts: knows(t, addr, hostKey)},
-		Binary: func(string, string) ([]byte, error) { return os.ReadFile(built) },
+		Binary: func(string, string) (*Binary, error) {
+			b, err := os.ReadFile(built)
+			return NewBinary(b), err
+		},
 		Dir:    filepath.Join(t.TempDir(), "o'brien $HOME;cache"), // a name that a careless command line would trip over
 		State:  filepath.Join(t.TempDir(), "state"),
 	}

@@ -5,35 +5,26 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pkg/sftp"
 )
 
 // push makes sure that the binary is on the host and returns its path. It is named by its digest, checked each time
 // before it is run, and kept in a directory that only the user and root can change.
-func (h *conn) push(ctx context.Context, bin []byte, dir string) (string, error) {
-	id, err := h.line(ctx, "id -u")
-	if err != nil {
-		return "", err
-	}
-	uid, err := strconv.ParseUint(id, 10, 32)
-	if err != nil {
-		return "", fmt.Errorf("%s: id -u said %q", h.name, id)
-	}
+func (h *conn) push(ctx context.Context, bin *Binary, uid uint32, dir string) (string, error) {
 	files, err := h.client.SFTP(ctx)
 	if err != nil {
 		return "", err
 	}
 	stop := h.client.CloseOn(ctx)
-	p := pusher{conn: h, files: files, uid: uint32(uid)}
+	p := pusher{conn: h, files: files, uid: uid}
 	to, err := p.push(ctx, bin, cmp.Or(dir, DefaultDir))
 	if stop() {
 		_ = files.Close()
@@ -53,7 +44,7 @@ type pusher struct {
 	uid   uint32 // ours on the host
 }
 
-func (p pusher) push(ctx context.Context, bin []byte, dir string) (string, error) {
+func (p pusher) push(ctx context.Context, bin *Binary, dir string) (string, error) {
 	if !path.IsAbs(dir) {
 		home, err := p.files.Getwd()
 		if err != nil {
@@ -65,8 +56,8 @@ func (p pusher) push(ctx context.Context, bin []byte, dir string) (string, error
 	if err != nil {
 		return "", err
 	}
-	digest := fmt.Sprintf("%x", sha256.Sum256(bin))
-	to := path.Join(dir, "fabricctl-host-"+digest)
+	digest := bin.digest
+	to := path.Join(dir, namePrefix+digest)
 	if _, err := p.files.Lstat(to); err == nil {
 		return to, p.verify(ctx, to, digest)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +65,7 @@ func (p pusher) push(ctx context.Context, bin []byte, dir string) (string, error
 	}
 	// Under a name of its own until it is whole: two laptops may do this at once.
 	tmp := to + "." + rand.Text()
-	if err := p.upload(tmp, bin); err != nil {
+	if err := p.upload(tmp, bin.data); err != nil {
 		_ = p.files.Remove(tmp)
 		return "", fmt.Errorf("%s: %w", tmp, err)
 	}
@@ -84,8 +75,44 @@ func (p pusher) push(ctx context.Context, bin []byte, dir string) (string, error
 	}
 	if err != nil {
 		_ = p.files.Remove(tmp)
+		return "", err
 	}
-	return to, err
+	p.sweep(dir, path.Base(to))
+	return to, nil
+}
+
+// namePrefix starts the names of what is pushed: the digest follows, and while it is on its way more.
+const namePrefix = "fabricctl-host-"
+
+// How long what is not used any more stays: another version, and the rest of a push that was cut off.
+const (
+	keepVersions = 90 * 24 * time.Hour
+	keepRests    = 24 * time.Hour
+)
+
+// sweep takes away what earlier versions and broken pushes left, by the host's own clock: that of the file just written.
+// What cannot be taken away stays.
+func (p pusher) sweep(dir, newest string) {
+	es, err := p.files.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	now := time.Time{}
+	for _, e := range es {
+		if e.Name() == newest {
+			now = e.ModTime()
+		}
+	}
+	for _, e := range es {
+		digest, ours := strings.CutPrefix(e.Name(), namePrefix)
+		keep := keepVersions
+		if strings.Contains(digest, ".") {
+			keep = keepRests
+		}
+		if ours && e.Mode().IsRegular() && now.Sub(e.ModTime()) > keep {
+			_ = p.files.Remove(path.Join(dir, e.Name()))
+		}
+	}
 }
 
 func (p pusher) upload(to string, bin []byte) error {

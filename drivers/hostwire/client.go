@@ -68,7 +68,8 @@ func (c *Client) greet() error {
 		if err != nil {
 			return said(err, banner)
 		}
-		if bytes.HasPrefix(line, []byte(`{"hello":"`+helloWord+`"`)) {
+		if i := bytes.Index(line, []byte(`{"hello":"`+helloWord+`"`)); i >= 0 { // a banner need not end its line
+			line = line[i:]
 			if err := json.Unmarshal(line, &c.hello); err != nil {
 				return fmt.Errorf("%w: %s", ErrProtocol, excerpt(line))
 			}

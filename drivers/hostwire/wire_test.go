@@ -214,7 +214,7 @@ func TestErrorsTravel(t *testing.T) {
 }
 
 func TestBannerIsSkipped(t *testing.T) {
-	c, err := played(t, "Welcome to gpu-17!\n\n{\"hello\":\"world\"}\n"+hi)
+	c, err := played(t, "Welcome to gpu-17!\n\n{\"hello\":\"world\"}\nnot the end of a line"+hi)
 	if err != nil || c.Hello().Host != "gpu-17" {
 		t.Error(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	xssh "golang.org/x/crypto/ssh"
@@ -55,6 +56,10 @@ var ErrAuth = errors.New("login refused")
 
 // ErrNoLogin is returned by Dial, before it connects, when there is nothing to show a device: no password and no key.
 var ErrNoLogin = errors.New("no way to log in")
+
+// ErrReset is returned by Dial when the connection was closed before anybody was refused and a password was shown: an
+// sshd that has too many logins at once does that (MaxStartups, PerSourcePenalties). Dialling again later may work.
+var ErrReset = errors.New("the server closed the connection")
 
 // Client is a connection to one device, jump hosts included. Its methods may be called from several goroutines.
 type Client struct {
@@ -207,7 +212,8 @@ func failure(ctx context.Context, err error, user string, h *hostKeys, l *login)
 	}
 	_, broken := errors.AsType[net.Error](err)
 	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	broken = broken || closed || errors.Is(err, net.ErrClosed)
+	reset := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	broken = broken || closed || reset || errors.Is(err, net.ErrClosed)
 	switch {
 	case h.accepted && l.spent && closed:
 		return fmt.Errorf("%w for user %q, password tried once: the server closed the connection", ErrAuth, user)
@@ -215,10 +221,10 @@ func failure(ctx context.Context, err error, user string, h *hostKeys, l *login)
 		return fmt.Errorf("%w for user %q, password tried once: %w", ErrAuth, user, l.said(err))
 	case h.accepted && !broken:
 		return fmt.Errorf("%w for user %q: %w", ErrAuth, user, l.why(l.said(err)))
-	case closed && h.accepted:
-		return errors.New("the server closed the connection during the login")
-	case closed:
-		return errors.New("the server closed the connection during the handshake")
+	case (closed || reset) && h.accepted:
+		return fmt.Errorf("%w during the login", ErrReset)
+	case closed || reset:
+		return fmt.Errorf("%w during the handshake", ErrReset)
 	}
 	return err
 }

@@ -57,13 +57,42 @@ func words(line string) ([]string, error) {
 	return ws, nil
 }
 
-// run is one command line; the result is its exit status.
+// commands splits a command line at the ; between commands.
+func commands(line string) []string {
+	var cs []string
+	in, from := byte(0), 0
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case in == 0 && c == ';':
+			cs = append(cs, line[from:i])
+			from = i + 1
+		case c == '\\' && in != '\'':
+			i++
+		case in == 0 && (c == '\'' || c == '"'):
+			in = c
+		case c == in:
+			in = 0
+		}
+	}
+	return append(cs, line[from:])
+}
+
+// run is a command line; the result is the exit status of the last command.
 func (h *Host) run(line string, ch ssh.Channel, gone <-chan struct{}) int {
+	_, _ = io.WriteString(ch, h.opt.MOTD)
+	status := 0
+	for _, c := range commands(line) {
+		status = h.command(c, ch, gone)
+	}
+	return status
+}
+
+// command is one command.
+func (h *Host) command(line string, ch ssh.Channel, gone <-chan struct{}) int {
 	fail := func(status int, format string, a ...any) int {
 		_, _ = fmt.Fprintf(ch.Stderr(), format+"\n", a...)
 		return status
 	}
-	_, _ = io.WriteString(ch, h.opt.MOTD)
 	ws, err := words(line)
 	if err != nil {
 		return fail(2, "sh: 1: Syntax error: %v", err)
@@ -87,6 +116,9 @@ func (h *Host) run(line string, ch ssh.Channel, gone <-chan struct{}) int {
 		return 0
 	}
 	switch cmd := strings.Join(ws, " "); {
+	case ws[0] == "echo":
+		_, _ = fmt.Fprintln(ch, strings.Join(ws[1:], " "))
+		return 0
 	case cmd == "uname -sm":
 		return say("Linux %s\n", h.opt.Machine)
 	case cmd == "uname -r":
