@@ -346,6 +346,96 @@ func TestVMNICEthtool(t *testing.T) {
 	}
 }
 
+// A card of two ports with four traffic classes, two of which may be paused, as E810 is: found, and refused as it refuses.
+func TestVMNICSmallCard(t *testing.T) {
+	program(t, "rmmod dcbtest")
+	program(t, "insmod /modules/dcbtest.ko ports=2 ets_cap=4 pfc_cap=2 total_buffer=65536 fw_lldp=1 pause_excludes_pfc=1")
+	t.Cleanup(func() {
+		program(t, "rmmod dcbtest")
+		program(t, "insmod /modules/dcbtest.ko")
+	})
+	d := whole(t)
+	f, _, err := d.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[string]int{}
+	for _, n := range f.NICs {
+		if n.PCI == "0000:00:11.0" {
+			ports[n.Name] = n.Port
+		}
+	}
+	if len(ports) != 2 || ports["dcb3"] != 2 || f.Aliases["0000:00:11.0"] != "" || !strings.Contains(strings.Join(f.Notes, "\n"), "PCI 0000:00:11.0 has several links, name the one that is meant: dcb2, dcb3") {
+		t.Errorf("ports of one card: %v, it leads to %q, notes:\n%s", ports, f.Aliases["0000:00:11.0"], strings.Join(f.Notes, "\n"))
+	}
+	commit := func(want map[string]string) error {
+		return d.Commit(t.Context(), "x", towards(t, d, "dcb2", want), 0)
+	}
+	if err := commit(map[string]string{"flag fw-lldp-agent": "off", "dcbx mode": "host ieee", "pfc priorities": "3 4"}); err != nil {
+		t.Errorf("take it from the firmware and pause two: %v", err)
+	}
+	for _, x := range []struct {
+		want map[string]string
+		says string
+	}{
+		{map[string]string{"pfc priorities": "3 4 5"}, "invalid for this device"},
+		{map[string]string{"ets prio-tc": "0:0 1:1 2:2 3:3 4:4 5:0 6:0 7:0"}, "invalid for this device"},
+		{map[string]string{"buffer sizes": "0:65536 1:1 2:0 3:0 4:0 5:0 6:0 7:0"}, "invalid for this device"},
+		{map[string]string{"pause receive": "off"}, "not supported"},
+	} {
+		before := towards(t, d, "dcb2", x.want)
+		if err := commit(x.want); err == nil || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("%v: %v", x.want, err)
+		}
+		if after := towards(t, d, "dcb2", x.want); len(after) != len(before) {
+			t.Errorf("%v was refused, and then %v is left to do", x.want, after)
+		}
+	}
+}
+
+// A bond: its NICs are configured, its MTU is theirs.
+func TestVMNICBond(t *testing.T) {
+	for _, c := range []string{"ip link add bond1 type bond mode 802.3ad", "ip link set dcb0 down", "ip link set dcb1 down", "ip link set dcb0 master bond1", "ip link set dcb1 master bond1", "ip link set bond1 up"} {
+		program(t, c)
+	}
+	t.Cleanup(func() {
+		program(t, "ip link del bond1")
+		for _, dev := range []string{"dcb0", "dcb1"} {
+			rebind(t, dev)
+		}
+	})
+	d := whole(t)
+	f, _, err := d.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bonds := map[string]string{}
+	for _, n := range f.NICs {
+		bonds[n.Name] = n.Bond
+	}
+	if bonds["dcb0"] != "bond1" || bonds["dcb1"] != "bond1" || bonds["dcb2"] != "" {
+		t.Errorf("bonds of NICs: %v", bonds)
+	}
+	cs := slices.Concat(
+		[]render.Change{mtu("bond1", "1500", "9000"), mtu("dcb0", "1500", "9000"), mtu("dcb1", "1500", "9000")},
+		towards(t, d, "dcb0", map[string]string{"pfc priorities": "3"}), towards(t, d, "dcb1", map[string]string{"pfc priorities": "3"}))
+	if err := d.Commit(t.Context(), "x", cs, 0); err != nil {
+		t.Error(err)
+	}
+	if m := shown(t); m["bond1"] != 9000 || m["dcb0"] != 9000 || m["dcb1"] != 9000 {
+		t.Errorf("ip shows %v", m)
+	}
+	if out := program(t, "dcb pfc show dev dcb1 prio-pfc"); !strings.Contains(out, "3:on") {
+		t.Errorf("dcb shows %s", out)
+	}
+	if err := d.Commit(t.Context(), "back", render.Undo(cs), 0); err != nil {
+		t.Error(err)
+	}
+	if m := shown(t); m["bond1"] != 1500 || m["dcb0"] != 1500 || m["dcb1"] != 1500 {
+		t.Errorf("after it is taken back ip shows %v", m)
+	}
+}
+
 // The MTU of a NIC whose driver has a limit, and of a VLAN on it, by us and by ip.
 func TestVMNICMTU(t *testing.T) {
 	d := whole(t)

@@ -10,7 +10,6 @@
 
 /* Parameters of the module: main.c says what they are. */
 extern unsigned int ets_cap, pfc_cap, total_buffer;
-extern char *driver;
 extern bool pause_excludes_pfc;
 
 enum object { ETS, MAXRATE, PFC, BUFFER, APP, TRUST, DCBX, OBJECTS };

@@ -11,7 +11,7 @@ static const char flag_names[FLAGS][ETH_GSTRING_LEN] = {
 
 static void get_drvinfo(struct net_device *d, struct ethtool_drvinfo *i)
 {
-	strscpy(i->driver, driver, sizeof(i->driver));
+	strscpy(i->driver, "dcbtest", sizeof(i->driver));
 	strscpy(i->fw_version, "22.41.1000", sizeof(i->fw_version));
 	strscpy(i->bus_info, pci_name(to_pci_dev(d->dev.parent)), sizeof(i->bus_info));
 }

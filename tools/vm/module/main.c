@@ -36,7 +36,6 @@
 static unsigned int ports = 1;
 static bool fw_lldp;
 unsigned int ets_cap = 8, pfc_cap = 8, total_buffer = 262016;
-char *driver = "dcbtest";
 bool pause_excludes_pfc;
 module_param(ports, uint, 0444);
 MODULE_PARM_DESC(ports, "network devices of each PCI function, 1 to 4");
@@ -46,8 +45,6 @@ module_param(pfc_cap, uint, 0444);
 MODULE_PARM_DESC(pfc_cap, "priorities that may have PFC at a time");
 module_param(total_buffer, uint, 0444);
 MODULE_PARM_DESC(total_buffer, "bytes of all receive buffers");
-module_param(driver, charp, 0444);
-MODULE_PARM_DESC(driver, "driver name that ethtool shows");
 module_param(fw_lldp, bool, 0444);
 MODULE_PARM_DESC(fw_lldp, "start with the private flag fw-lldp-agent on, as E810 does");
 module_param(pause_excludes_pfc, bool, 0444);
