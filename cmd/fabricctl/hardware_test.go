@@ -140,3 +140,31 @@ func TestInitOnEveryPlatform(t *testing.T) {
 		}
 	}
 }
+
+// TestPersonalitiesDocumented: docs/hardware.md names every personality beside the status that it has.
+func TestPersonalitiesDocumented(t *testing.T) {
+	catalog, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/hardware.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[profiles.Status]string{}
+	for line := range strings.Lines(string(page)) {
+		for _, s := range []profiles.Status{profiles.Managed, profiles.Observed, profiles.Unsupported} {
+			if strings.HasPrefix(line, "| `"+string(s)+"` | ") {
+				rows[s] = line
+			}
+		}
+	}
+	for _, name := range catalog.NamesOf(profiles.KindPersonality) {
+		p, _ := catalog.PersonalityNamed(name)
+		for s, row := range rows {
+			if strings.Contains(row, "`"+name+"`") != (s == p.Status) {
+				t.Errorf("%s is %s; the row of %s says %s", name, p.Status, s, row)
+			}
+		}
+	}
+}
