@@ -48,7 +48,7 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		f.Notes = append(f.Notes, note)
 	}
 	managed := m.carrying(d.managementLinks(m, addrs)...)
-	gpus := allAccelerators(d.tree)
+	gpus, limits := allAccelerators(d.tree), d.limitsOfVerbs(ctx, m.ports)
 	cat, err := d.catalog()
 	if err != nil {
 		return render.Facts{}, caps, err
@@ -67,6 +67,7 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 			return render.Facts{}, caps, err
 		}
 		h.GPUs, h.Management = accelerators(d.tree, gpus, n.hw), managed[n.Name]
+		h.MaxQP, h.MaxCQ = limits[h.RDMA].QP, limits[h.RDMA].CQ
 		if h.QPs = -1; qps != nil && h.RDMA != "" {
 			h.QPs = qps[h.RDMA]
 		} else if h.RDMA == "" {
@@ -103,7 +104,10 @@ func (d *Device) hostNIC(ctx context.Context, m *machine, n *nic, addrs map[int3
 	}
 	if d.cfg.Ethtool != nil {
 		if i, err := (ethLink{d.cfg.Ethtool, n.Name}).driver(ctx); err == nil {
-			h.DriverVersion, h.Firmware = cmp.Or(h.DriverVersion, i.version), i.firmware
+			h.Firmware = i.firmware
+			if i.version != said(d.tree, "proc/sys/kernel/osrelease") { // what the kernel says for its own drivers
+				h.DriverVersion = cmp.Or(h.DriverVersion, i.version)
+			}
 		}
 	}
 	links := m.on(n)
@@ -123,6 +127,9 @@ func (d *Device) hostNIC(ctx context.Context, m *machine, n *nic, addrs map[int3
 	}
 	s, err := d.sense(ctx, n)
 	h.Knobs = s.knobs
+	if n.dcb != nil && n.per.ReadsCache {
+		s.notes = append(s.notes, n.Name+": its driver shows what was last set through dcbnl, which is not what the adapter does where another tool set it")
+	}
 	return h, s.notes, err
 }
 

@@ -3,6 +3,7 @@ package netlink
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net/netip"
 	"os"
 	"strings"
@@ -124,6 +125,41 @@ func TestNICFacts(t *testing.T) {
 	}
 	if r.writes() > 0 {
 		t.Errorf("looking wrote %v", r.tree.writes)
+	}
+}
+
+// What only verbs know comes from their own program, which is asked once for each firmware.
+func TestVerbsLimits(t *testing.T) {
+	out, err := os.ReadFile("testdata/ibv_devinfo-v.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	r.mlx5("eth0", "17", "rxe0")
+	r.tree.files["usr/bin/ibv_devinfo"] = ""
+	asked := 0
+	r.cfg.Run = func(_ context.Context, argv []string) ([]byte, error) {
+		asked++
+		if d := cmp.Diff([]string{verbsProgram, "-v"}, argv); d != "" {
+			t.Error(d)
+		}
+		return out, nil
+	}
+	for range 2 {
+		f, _, err := r.Facts(t.Context())
+		if err != nil || f.NICs[0].MaxQP != 1048560 || f.NICs[0].MaxCQ != 1048576 {
+			t.Errorf("%v, %+v", err, f.NICs[0])
+		}
+		run := r.cfg.Run
+		r.reopen()
+		r.cfg.Run = run
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	r.tree.files[sysRDMA+"/rxe0/fw_ver"] = "28.39.0\n"
+	if _, _, err := r.Facts(t.Context()); err != nil || asked != 2 {
+		t.Errorf("%v, asked %d times after new firmware", err, asked)
 	}
 }
 

@@ -172,7 +172,8 @@ type ethNIC struct {
 	flagBits                  uint32
 	onFlags                   func(uint32)
 	pauseErr                  error
-	lie                       bool // acknowledge and keep
+	hidden                    func() bool // link pause cannot be asked for now
+	lie                       bool        // acknowledge and keep
 }
 
 func (f *fakeEth) Close() error { return nil }
@@ -205,7 +206,7 @@ func (f *fakeEth) Do(ctx context.Context, link string, b []byte) error {
 		switch {
 		case n.pauseErr != nil:
 			return n.pauseErr
-		case n.pause == nil:
+		case n.pause == nil || n.hidden != nil && n.hidden():
 			return syscall.EOPNOTSUPP
 		case u(0) == 19:
 			return set(func() { *n.pause = [3]uint32{u(1), u(2), u(3)} })
@@ -284,6 +285,7 @@ type rig struct {
 	clock  time.Time
 	timer  *fakeTimer
 	points []string
+	kernel string
 }
 
 // fakeTimer keeps what it was armed with.
@@ -326,7 +328,8 @@ func newRigAt(t testing.TB, root string) *rig {
 		timer: &fakeTimer{armed: map[drivers.TxID]time.Time{}},
 	}
 	r.tree.files["proc/sys/kernel/hostname"] = "gpu-17\n"
-	r.tree.files["proc/sys/kernel/osrelease"] = "6.12.0\n"
+	r.kernel = "6.12.0"
+	r.tree.files["proc/sys/kernel/osrelease"] = r.kernel + "\n"
 	r.tree.files["sys/kernel/config/rdma_cm/.keep"] = ""
 	r.tree.mkdir = mkdirRDMACM
 	for _, dir := range []string{"etc/security/limits.d", "var"} {
@@ -405,7 +408,7 @@ func (r *rig) plug(link, pci, model string, d dcbfake.Driver, device string) *dc
 	r.tree.files["sys/class/net/"+link+"/speed"] = "400000\n"
 	r.tree.files["sys/class/net/"+link+"/dev_port"] = "0\n"
 	r.eth.links[link] = &ethNIC{
-		driver: d.Name, version: "6.12.0", firmware: "28.38.1002", fec: 1 << 3,
+		driver: d.Name, version: r.kernel, firmware: "28.38.1002", fec: 1 << 3,
 		pause: &[3]uint32{0, 1, 1}, ring: &[8]uint32{8192, 0, 0, 8192, 1024, 0, 0, 1024},
 	}
 	if d.Name == "ice" {

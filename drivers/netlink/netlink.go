@@ -81,6 +81,7 @@ type Device struct {
 	limits  file
 	memory  memory
 	dialect *render.Dialect
+	verbs   verbsKept
 	jobs    bool // leave to kill them
 }
 

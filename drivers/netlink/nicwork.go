@@ -83,7 +83,9 @@ func (n *nicWork) checkEthtool(c render.Change) error {
 	if c.After == nil {
 		return errors.New("a NIC that shows it always has it")
 	}
-	if _, shown := n.before.Find(c.Key); !shown {
+	// Link pause of some NICs is not shown while PFC is on, and an undo takes that away before.
+	hidden := c.Key.Scope == scopePause && n.nic.per.PauseNeedsNoPFC && n.nic.dcb != nil && pfcOn(n.nic.dcb) != 0
+	if _, shown := n.before.Find(c.Key); !shown && !hidden {
 		return errNotShown
 	}
 	var err error

@@ -191,7 +191,7 @@ func (n *nicWork) writePFC(ctx context.Context, enabled uint8, end bool) error {
 	}
 	effect := n.nic.per.PFC.Effect
 	if p.Enabled == now.Enabled {
-		effect = profiles.EffectNone // drivers look at the priorities; the delay sizes buffers at most
+		effect = n.nic.per.Buffer.Effect // drivers look at the priorities; the delay sizes buffers at most
 	}
 	if err := n.guard(ctx, "PFC", effect); err != nil {
 		return err
