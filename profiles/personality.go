@@ -168,12 +168,6 @@ func (p Personality) Object(name string) Object {
 	return Object{Support: SupportUnknown, Effect: EffectUnknown}
 }
 
-// WithoutCommands is p without knobs that run a program, for a model that is not trusted.
-func (p Personality) WithoutCommands() Personality {
-	p.Knobs = slices.DeleteFunc(slices.Clone(p.Knobs), func(k NamedKnob) bool { return len(k.Command) > 0 })
-	return p
-}
-
 // Generic is the personality of a NIC that no other fits: it is probed, and offered read-only.
 const Generic = "generic"
 
