@@ -129,6 +129,10 @@ func TestStockTools(t *testing.T) {
 	want := render.Facts{
 		Hostname: "gpu-17", Version: "6.12.0-emulated", Aliases: map[string]string{"0000:17:00.0": "eth0"},
 		Notes: []string{"seen with stock tools, read-only: no fabricctl-host for amd64 here"},
+		NICs: []render.HostNIC{{
+			Name: "eth0", PCI: "0000:17:00.0", Personality: "generic", NUMA: -1, GID: -1, GIDWhy: "the host's own tools are not asked for it", QPs: -1,
+			Link: render.HostLink{Up: true},
+		}},
 	}
 	if diff := cmp.Diff(want, f); diff != "" || caps != (drivers.Caps{ReadOnly: "no fabricctl-host for amd64 here"}) || err != nil {
 		t.Errorf("%v, caps %+v (-want +got):\n%s", err, caps, diff)

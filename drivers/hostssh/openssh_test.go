@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -50,7 +51,7 @@ func keyFile(t *testing.T) (xssh.PublicKey, string) {
 
 // sshd starts the system's OpenSSH server behind a listener of ours, one process per connection, for one client key.
 // enter, if not nil, runs on the thread that starts those processes: what it does to its thread, they inherit.
-func sshd(t *testing.T, client xssh.PublicKey, enter func() error) (addr string, key xssh.PublicKey) {
+func sshd(t *testing.T, client xssh.PublicKey, enter func() error, more ...string) (addr string, key xssh.PublicKey) {
 	t.Helper()
 	bin := witness.Tool(t, "sshd")
 	if os.Getuid() == 0 { // OpenSSH's empty directory for privilege separation
@@ -64,7 +65,8 @@ func sshd(t *testing.T, client xssh.PublicKey, enter func() error) (addr string,
 	for path, text := range map[string]string{
 		authorized: string(xssh.MarshalAuthorizedKey(client)),
 		config: "HostKey " + keyPath + "\nAuthorizedKeysFile " + authorized + "\nStrictModes no\nUsePAM no\nPidFile none\n" +
-			"PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nSubsystem sftp internal-sftp\n",
+			"PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nSubsystem sftp internal-sftp\n" +
+			strings.Join(append(more, ""), "\n"),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -118,27 +120,39 @@ func sshd(t *testing.T, client xssh.PublicKey, enter func() error) (addr string,
 	return l.Addr().String(), key
 }
 
-// thisHost is this machine over its own sshd, with the real binary.
-func thisHost(t *testing.T, enter func() error) Config {
+// built is the real binary, for this machine.
+var built = sync.OnceValues(func() (*Binary, error) {
+	dir, err := os.MkdirTemp("", "hostssh-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	out := filepath.Join(dir, "fabricctl-host")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", out, "github.com/fabricctl/fabricctl/cmd/fabricctl-host")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if said, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, said)
+	}
+	b, err := os.ReadFile(out)
+	return NewBinary(b), err
+})
+
+// thisHost is this machine over its own sshd, with the real binary. more are lines of the server's configuration.
+func thisHost(t *testing.T, enter func() error, more ...string) Config {
 	t.Helper()
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, clientPath := keyFile(t)
-	addr, hostKey := sshd(t, client, enter)
-	built := filepath.Join(t.TempDir(), "fabricctl-host")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", built, "github.com/fabricctl/fabricctl/cmd/fabricctl-host")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	addr, hostKey := sshd(t, client, enter, more...)
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return Config{
 		SSH:    ssh.Config{Name: "here", Address: addr, User: me.Username, Keys: []ssh.Key{{Path: clientPath}}, KnownHosts: knows(t, addr, hostKey)},
-		Binary: func(string, string) (*Binary, error) {
-			b, err := os.ReadFile(built)
-			return NewBinary(b), err
-		},
+		Binary: func(string, string) (*Binary, error) { return bin, nil },
 		Dir:    filepath.Join(t.TempDir(), "o'brien $HOME;cache"), // a name that a careless command line would trip over
 		State:  filepath.Join(t.TempDir(), "state"),
 	}

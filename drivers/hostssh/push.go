@@ -67,7 +67,7 @@ func (p pusher) push(ctx context.Context, bin *Binary, dir string) (string, erro
 	tmp := to + "." + rand.Text()
 	if err := p.upload(tmp, bin.data); err != nil {
 		_ = p.files.Remove(tmp)
-		return "", fmt.Errorf("%s: %w", tmp, err)
+		return "", fmt.Errorf("%s: %w", tmp, p.full(dir, len(bin.data), err))
 	}
 	err = p.verify(ctx, tmp, digest)
 	if err == nil {
@@ -128,6 +128,18 @@ func (p pusher) upload(to string, bin []byte) error {
 		return err
 	}
 	return f.Close()
+}
+
+// full says that the disk is, when a write failed with err and n bytes have no room: SFTP has no word for it.
+func (p pusher) full(dir string, n int, err error) error {
+	st, e := p.files.StatVFS(dir)
+	if e != nil {
+		return err
+	}
+	if free := st.Frsize * st.Bavail; free < uint64(n) {
+		return fmt.Errorf("%d bytes are needed, and %d are free: make room, or let the user have another home: %w", n, free, err)
+	}
+	return err
 }
 
 // verify asks the host for the digest of what it holds.

@@ -13,7 +13,7 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// stock is a host seen with its own tools: ip, cat, test, uname and hostname. It cannot be changed.
+// stock is a host seen with its own tools: ip, dcb, ethtool, rdma, cat, test, uname and hostname. It cannot be changed.
 type stock struct {
 	*conn
 	why error // the reason
@@ -27,6 +27,12 @@ type link struct {
 	Port      string   `json:"phys_port_name"`
 	ParentBus string   `json:"parentbus"`
 	Parent    string   `json:"parentdev"`
+	Master    string   `json:"master"`
+}
+
+// representor reports whether the link stands for a port behind an adapter's own switch: its PCI device is another's.
+func (l link) representor() bool {
+	return strings.HasPrefix(l.Port, "pf") || strings.HasPrefix(l.Port, "c")
 }
 
 // Facts are what the tools show: no serial number, and PCI addresses only where ip is new enough (5.13) to tell.
@@ -44,6 +50,13 @@ func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
 		return f, drivers.Caps{}, err
 	}
 	f.Aliases = aliases(ls)
+	ns, err := s.nics(ctx, ls)
+	if err != nil {
+		return f, drivers.Caps{}, err
+	}
+	for _, n := range ns {
+		f.NICs = append(f.NICs, n.HostNIC)
+	}
 	return f, drivers.Caps{ReadOnly: s.why.Error()}, nil
 }
 
@@ -52,7 +65,7 @@ func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
 func aliases(ls []link) map[string]string {
 	as, several := map[string]string{}, map[string]bool{}
 	for _, l := range ls {
-		if l.ParentBus != "pci" || strings.HasPrefix(l.Port, "pf") || strings.HasPrefix(l.Port, "c") {
+		if l.ParentBus != "pci" || l.representor() {
 			continue
 		}
 		several[l.Parent] = several[l.Parent] || as[l.Parent] != ""
@@ -66,7 +79,7 @@ func aliases(ls []link) map[string]string {
 	return as
 }
 
-// Read is the MTU of every link but loopbacks, and the variables of nccl.conf.
+// Read is the MTU of every link but loopbacks, what the tools show of each NIC, and the variables of nccl.conf.
 func (s *stock) Read(ctx context.Context) (render.Config, error) {
 	ls, err := s.links(ctx)
 	if err != nil {
@@ -77,6 +90,13 @@ func (s *stock) Read(ctx context.Context) (render.Config, error) {
 		return nil, err
 	}
 	c := render.ParseNCCL(text)
+	ns, err := s.nics(ctx, ls)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range ns {
+		c = append(c, n.settings...)
+	}
 	for _, l := range ls {
 		if !slices.Contains(l.Flags, "LOOPBACK") {
 			c = append(c, render.Setting{Key: render.Key{Scope: "link", Object: l.Name, Field: "mtu"}, Value: strconv.FormatUint(uint64(l.MTU), 10)})

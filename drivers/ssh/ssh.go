@@ -142,8 +142,11 @@ func dial(ctx context.Context, c Config, below *Client) (*Client, error) {
 		if err = reason(err); below != nil {
 			err = below.forwarding(err)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			err = fmt.Errorf("waiting for the connection: %w", context.Cause(ctx))
+		case errors.Is(err, syscall.ECONNRESET):
+			err = fmt.Errorf("%w during the handshake", ErrReset)
 		}
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}

@@ -115,7 +115,12 @@ func (h *Host) command(line string, ch ssh.Channel, gone <-chan struct{}) int {
 		_, _ = fmt.Fprintf(ch, format, a...)
 		return 0
 	}
+	if out, ok := h.tool(ws); ok {
+		return say("%s", out)
+	}
 	switch cmd := strings.Join(ws, " "); {
+	case cmd == "sh -s":
+		return h.script(ch, gone)
 	case ws[0] == "echo":
 		_, _ = fmt.Fprintln(ch, strings.Join(ws[1:], " "))
 		return 0
@@ -204,6 +209,7 @@ func (h *Host) linksJSON(details bool) []byte {
 		Max       int      `json:"max_mtu,omitempty"`
 		ParentBus string   `json:"parentbus,omitempty"`
 		Parent    string   `json:"parentdev,omitempty"`
+		Master    string   `json:"master,omitempty"`
 	}
 	ls := []ipLink{{Index: 1, Name: "lo", Flags: []string{"LOOPBACK", "UP", "LOWER_UP"}, MTU: 65536, Operstate: "UNKNOWN", LinkType: "loopback"}}
 	for i, l := range h.Links() {
@@ -212,6 +218,7 @@ func (h *Host) linksJSON(details bool) []byte {
 			if x.Min, x.Max = l.Min, l.Max; l.PCI != "" {
 				x.ParentBus, x.Parent = "pci", l.PCI
 			}
+			x.Master = l.Master
 		}
 		ls = append(ls, x)
 	}
