@@ -15,7 +15,7 @@ func TestEveryRuleIsListed(t *testing.T) {
 	ids := ruleIDs()
 	used := map[string]bool{}
 	calls := regexp.MustCompile(`(?:Errorf|Warningf|Infof|Rule:|\bblock|dp\.refuse|\bw\.(?:warn|info)|NeedsAdoption =)[\s(]*(?:[^,"]+(?:"")?, |"", )?"([a-z]+(?:-[a-z]+)*)"`)
-	for _, dir := range []string{".", "../../model", "../../render", "../../drivers"} {
+	for _, dir := range []string{".", "../../model", "../../profiles", "../../render", "../../drivers"} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
