@@ -42,9 +42,11 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 	}
 	if host {
 		foreign(o.MTU.Fabric.Pos(), "mtu.fabric", "hosts")
-		for i := range o.Classes {
-			foreign(o.Classes[i].Pos, "classes", "hosts")
+		for _, c := range o.Classes {
+			foreign(cmp.Or(c.ECN.Kmin.Pos(), c.ECN.Kmax.Pos(), c.ECN.Pmax.Pos()), "classes."+c.Name+".ecn", "hosts")
+			foreign(cmp.Or(c.Xoff.Pos(), c.Headroom.Pos(), c.Xon.Pos(), c.XonOffset.Pos(), c.Reserved.Pos()), "classes."+c.Name+".pfc", "hosts")
 		}
+		v.shares(path, o, above)
 		for _, pos := range o.Watchdog.places() {
 			foreign(pos, "pfc_watchdog", "hosts")
 		}
@@ -56,6 +58,7 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 		return
 	}
 	foreign(o.MTU.Host.Pos(), "mtu.host", "switches")
+	v.shares(path, o, above)
 	if ps := o.Hosts.places(); len(ps) > 0 {
 		foreign(slices.MinFunc(ps, diag.Pos.Compare), "hosts", "switches")
 	}
@@ -64,13 +67,9 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 		wd = a.Watchdog.Over(wd)
 	}
 	v.watchdog(path+".pfc_watchdog", o.Watchdog, o.Watchdog.Over(wd))
-	shares := false
 	for _, c := range o.Classes {
 		base := slices.IndexFunc(v.f.Classes, func(k Class) bool { return k.Name == c.Name })
 		if base < 0 {
-			if !v.doubtful() {
-				v.found.Errorf("unknown-name", c.Pos, didYouMean(c.Name, v.classNames()), "%s.classes: there is no class %s", path, c.Name)
-			}
 			continue
 		}
 		ecn := v.f.Classes[base].ECN
@@ -79,7 +78,22 @@ func (v *validator) level(path string, o *Override, host bool, above []*Override
 		}
 		v.ramp(c.Name, c.ECN, c.ECN.Over(ecn), fmt.Sprintf("%s.classes.%s", path, c.Name))
 		v.buffer(&c, &v.f.Classes[base], fmt.Sprintf("%s.classes.%s", path, c.Name))
-		v.share(&c, &v.f.Classes[base])
+	}
+}
+
+// shares checks that the classes of an override are there, and the shares that it gives them; above are the overrides that it
+// inherits from, nearest first.
+func (v *validator) shares(path string, o *Override, above []*Override) {
+	shares := false
+	for _, c := range o.Classes {
+		base := v.f.class(c.Name)
+		if base == nil {
+			if !v.doubtful() {
+				v.found.Errorf("unknown-name", c.Pos, didYouMean(c.Name, v.classNames()), "%s.classes: there is no class %s", path, c.Name)
+			}
+			continue
+		}
+		v.share(&c, base)
 		shares = shares || c.Bandwidth.Set
 	}
 	if shares {

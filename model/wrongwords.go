@@ -38,7 +38,7 @@ func wrongWord(key, text string) string {
 	case "cnpdscp", "cnpprio", "cnppriority", "cnp8021pprio", "cnp802pprio":
 		return "leave it out: NICs send CNPs with the code point and priority of the class with role: cnp, so that switches find them there"
 	case "roceccpriomask", "ccpriomask", "priomask", "ecnpriorities", "prios":
-		return "leave it out: congestion control is on for the priorities of lossless classes, without those with ecn: off"
+		return "leave it out: congestion control is on for the priorities of lossless classes"
 	case "globalpause", "linkpause", "flowcontrol", "rxpause", "txpause":
 		return "leave it out: link pause (802.3x) is off wherever a class is lossless, since PFC and it exclude each other"
 	case "dcbx", "willing":

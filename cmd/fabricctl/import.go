@@ -297,7 +297,14 @@ func (s *seen) device(catalog *profiles.Catalog) {
 			continue
 		}
 		taken[name] = true
-		d.Ports = append(d.Ports, intent.Port{Name: name, Iface: iface, Speed: ports[iface].Speed, Policy: d.Intern(s.policies[iface])})
+		p := intent.Port{Name: name, Iface: iface, Speed: ports[iface].Speed, Policy: d.Intern(s.policies[iface])}
+		if nic, ok := s.facts.NIC(iface); ok {
+			p.Speed, p.RDMA, p.NIC = cmp.Or(p.Speed, nic.Link.Speed), nic.RDMA, nicOf(nic.Model, catalog)
+			if nameRE.MatchString(nic.Bond) {
+				p.Bond = nic.Bond
+			}
+		}
+		d.Ports = append(d.Ports, p)
 	}
 }
 
@@ -318,6 +325,16 @@ func platformOf(t target, f render.Facts, catalog *profiles.Catalog) (name strin
 	default:
 		return names[0], names
 	}
+}
+
+// nicOf is the catalog's name of the NIC with a PCI id such as 15b3:1021; "" when there is none.
+func nicOf(id string, catalog *profiles.Catalog) string {
+	for _, name := range catalog.NamesOf(profiles.KindNIC) {
+		if nic, _ := catalog.NIC(name); id != "" && slices.Contains(nic.PCI, id) {
+			return name
+		}
+	}
+	return ""
 }
 
 // names gives devices that were named by their address the names that they have themselves, where these differ.

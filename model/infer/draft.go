@@ -19,8 +19,11 @@ type draft struct {
 	classes []class  // in the order in which they are written
 	nccl    intent.NCCL
 
+	ncclWhole bool // hosts tell all of their NCCL files
+
 	mtu     placement[units.Bytes] // of switches
 	hostMTU placement[units.Bytes] // of hosts
+	words   placement[nicWords]    // of hosts
 	ecn     [8]placement[intent.ECN]
 	buffers [8]placement[intent.Buffer] // of lossless classes; zero where the device makes them
 	shares  placement[[8]uint8]
@@ -245,6 +248,7 @@ func (d *draft) findNCCL() {
 	if !n.On {
 		return
 	}
+	d.ncclWhole = slices.ContainsFunc(d.nics, func(v vote) bool { return v.pol.Known.Has(intent.AreaRoCE) })
 	for i := range d.classes {
 		c := &d.classes[i]
 		if at := slices.Index(c.dscp, int(n.TrafficClass>>2)); at >= 0 && !c.rest {

@@ -118,6 +118,7 @@ func (d *draft) levels() {
 	mtu := func(v vote) (units.Bytes, bool) { return v.pol.MTU, v.pol.Known.Has(intent.AreaMTU) && v.pol.MTU > 0 }
 	d.mtu = placed(d.ports, mtu, always[units.Bytes])
 	d.hostMTU = placed(d.nics, mtu, always[units.Bytes])
+	d.words = placed(d.nics, d.wordsOf, canTell)
 	_, d.mtuSeen = d.mtu[place{}]
 	_, d.nicSeen = d.hostMTU[place{}]
 	for i := range d.ecn {
@@ -134,7 +135,7 @@ func (d *draft) levels() {
 	for _, v := range d.ports {
 		d.weights = d.weights || v.pol.Known.Has(intent.AreaScheduler) && sum(d.sharesOf(v.pol)) > 100
 	}
-	d.shares = placed(d.ports, func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, canShare)
+	d.shares = placed(slices.Concat(d.ports, d.nics), func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, canShare)
 	if d.hasLossless() {
 		d.dog = placed(inside(d.ports), func(v vote) (intent.Watchdog, bool) {
 			w := v.pol.Watchdog
@@ -219,6 +220,7 @@ func (d *draft) places() map[place]bool {
 	at := map[place]bool{}
 	collect(at, d.mtu)
 	collect(at, d.hostMTU)
+	collect(at, d.words)
 	for i := range d.ecn {
 		collect(at, d.ecn[i])
 		collect(at, d.buffers[i])

@@ -43,16 +43,8 @@ func (d *draft) text(name string) (string, diag.List) {
 		d.suggest(w, 0, Suggestion{Rule: "watchdog-on", Text: "pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}"},
 			"the switches have none in common, and one stuck neighbour stops a lossless fabric")
 	}
-	if n := d.nccl; n.On {
-		fields := "class: " + d.byPoint(n.TrafficClass>>2)
-		if n.Timeout > 0 {
-			fields += fmt.Sprintf(", timeout: %d", n.Timeout)
-		}
-		if n.RetryCount > 0 {
-			fields += fmt.Sprintf(", retry_count: %d", n.RetryCount)
-		}
-		w.line(0, "nccl: {%s}", fields)
-	}
+	d.writeNCCL(w)
+	d.writeHosts(w)
 	w.line(0, "# To let fabricctl write an area, own it, one at a time: {switches: {ecn: own}, hosts: observe}.")
 	w.line(0, "manage: {switches: observe, hosts: observe}")
 	d.writeOverrides(w)
@@ -106,6 +98,11 @@ func (d *draft) writeTopology(w *writer) {
 			fields += ", role: " + p.Role
 			if p.Speed > 0 {
 				fields += ", speed: " + p.Speed.String()
+			}
+			for _, x := range []struct{ key, name string }{{"bond", p.Bond}, {"nic", p.NIC}, {"rdma", p.RDMA}} {
+				if x.name != "" {
+					fields += ", " + x.key + ": " + model.Scalar(x.name)
+				}
 			}
 			w.line(4, "- {%s}", fields)
 		}
@@ -383,6 +380,10 @@ func (d *draft) writeOverride(w *writer, indent int, p place, planned bool) {
 	if v, ok := d.hostMTU[p]; ok {
 		undoable(d, w, p, d.hostMTU)
 		w.line(indent, "mtu: {host: %s}", exact(v))
+	}
+	if t, ok := d.words[p]; ok {
+		undoable(d, w, p, d.words)
+		w.line(indent, "%s", hostsLine(d.words.inherited(p), t))
 	}
 	var classes []string
 	var ramps []uint8 // of each line, the priority

@@ -108,7 +108,8 @@ func origins(os ...*model.Origin) []*model.Origin {
 	return slices.DeleteFunc(os, func(o *model.Origin) bool { return o == nil })
 }
 
-// congestion has the NIC react on the priorities that switches mark, and send its CNPs in the class that is for them.
+// congestion has the NIC react on the priorities that switches mark, and send its CNPs in the class that is for them. It
+// stays on where the switches do not mark (ecn: off): without marks it does nothing, and tuning turns those on and off.
 func (c *compiled) congestion(classes []model.Class, data *model.Class, hosts model.Hosts) {
 	x := Congestion{On: true}
 	var from []*model.Origin
@@ -120,12 +121,12 @@ func (c *compiled) congestion(classes []model.Class, data *model.Class, hosts mo
 			x.HasCNP, x.CNPDSCP, x.CNPPriority = true, k.DSCP[0].V, p
 			c.set("cc.cnp_dscp", k.DSCP[0].From)
 			c.set("cc.cnp_priority", k.Priority.From)
-		case (k.Lossless.V || data != nil && data.Name == k.Name) && !k.ECNOff.V:
+		case k.Lossless.V || data != nil && data.Name == k.Name:
 			x.Priorities |= 1 << p
 			from = append(from, k.Priority.From)
 		}
 	}
-	c.set("cc.priorities", &model.Origin{Kind: model.FromFormula, Ref: "the lossless classes, without those with ecn: off", Inputs: origins(from...)})
+	c.set("cc.priorities", &model.Origin{Kind: model.FromFormula, Ref: "the lossless classes, and that of RDMA connections", Inputs: origins(from...)})
 	x.Algorithm, _ = ParseAlgorithm(hosts.Congestion.Algorithm.V)
 	c.set("cc.algorithm", hosts.Congestion.Algorithm.From)
 	for i, p := range profiles.CCParams() {

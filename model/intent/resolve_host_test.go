@@ -55,7 +55,7 @@ func TestHostPolicy(t *testing.T) {
 	const byDefault = `roce mode = v2 <- default RoCE v2 is routed, and carries a code point
 roce tos = 112 <- formula 28 << 2, the first code point of class training 11:29
 forced tos = none <- default applications choose their class themselves
-cc applies to = priority 3 <- formula the lossless classes, without those with ecn: off
+cc applies to = priority 3 <- formula the lossless classes, and that of RDMA connections
 cnp dscp = 48 <- model 12:35
 cnp priority = 6 <- model 12:50
 `
@@ -78,7 +78,7 @@ nccl addresses = ipv4 <- default the inventory gives no addresses of NICs
 			"a storage NIC, two classes",
 			chain{storage: true, silent: true},
 			two + "nccl: {class: training}\n",
-			"cc applies to = priorities 3-4 <- formula the lossless classes, without those with ecn: off\ncnp dscp = 48 <- model 13:35\ncnp priority = 6 <- model 13:50\n",
+			"cc applies to = priorities 3-4 <- formula the lossless classes, and that of RDMA connections\ncnp dscp = 48 <- model 13:35\ncnp priority = 6 <- model 13:50\n",
 			"m.yaml:12:5: info: roce-class: NICs of storage hosts carry storage, and nothing says which of the lossless classes training, storage it uses, so connections that choose none themselves are left unmarked",
 		},
 		{
@@ -95,7 +95,7 @@ nccl: {version: 2.20.5, timeout: 22, retry_count: 7, qps_per_connection: 4, cros
 roce tos = 112 <- formula 28 << 2, the first code point of class training 11:29
 forced tos = 112 <- formula 28 << 2, the first code point of class training 16:52
 congestion control = dcqcn <- model 17:27
-cc applies to = priority 3 <- formula the lossless classes, without those with ecn: off
+cc applies to = priority 3 <- formula the lossless classes, and that of RDMA connections
 cnp dscp = 48 <- model 12:35
 cnp priority = 6 <- model 12:50
 clamp_tgt_rate = true <- model 17:104
@@ -123,7 +123,7 @@ nccl gid index = that of the host's address <- model 23:17
 			"PFC alone on purpose",
 			chain{},
 			strings.Replace(base, "ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}", "ecn: off", 1),
-			strings.Replace(byDefault+nccl, "priority 3", "no priority", 1), "",
+			byDefault + nccl, "",
 		},
 		{
 			"IPv6", chain{}, base + `---
@@ -276,5 +276,24 @@ func TestHostWords(t *testing.T) {
 	var q Policy
 	if err != nil || json.Unmarshal(b, &q) != nil || p != q {
 		t.Errorf("%s reads as another policy: %v", b, err)
+	}
+}
+
+// TestLeftAlone: what a model does not say of a host is no difference, and what it says and the host does not have is one.
+func TestLeftAlone(t *testing.T) {
+	want, _, _ := hostPolicy(t, chain{}, base+"hosts: {irq: local}\n")
+	live := want
+	live.System = System{ReadRequest: 512, IRQ: IRQOther, RingRX: 1024, FEC: FECRS, Memlock: true}
+	live.CC.Algorithm = AlgorithmDCQCN
+	live.CC.SetParam(profiles.CCIndex("gd"), 11)
+	live.NCCL.QPs, live.NCCL.GID, live.NCCL.HCA = 4, 4, false
+	live.Queues[3].Buffer = Buffer{On: true, Reserved: 256_000}
+	live.RoCE.ToS = 0
+	var got []string
+	for _, d := range Differences(&live, &want) {
+		got = append(got, fmt.Sprintf("%s: %s -> %s", d.Field, d.Before, d.After))
+	}
+	if d := cmp.Diff([]string{"roce.tos: 0 -> 112", "system.irq: other -> local", "nccl.hca: none -> those of the fabric"}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -64,7 +64,8 @@ func Values(p *Policy) []Value {
 const unknown = "not known"
 
 // Differences lists what changes from a to b in the areas that b knows, with code points grouped into ranges. What a
-// does not know is "not known" before, which is not "none".
+// does not know is "not known" before, which is not "none". What b does not say of a host is left as it is there, and
+// is no difference.
 func Differences(a, b *Policy) []Difference {
 	both := a.Known & b.Known
 	x, y := a.Only(both), b.Only(both)
@@ -84,6 +85,9 @@ func Differences(a, b *Policy) []Difference {
 	for i := range x.Queues {
 		before, after := queueValues(&x, i), queueValues(&y, i)
 		for j := range before {
+			if before[j].Field == field("reserved", uint8(i)) && after[j].Text == none && b.Known.Has(AreaRoCE) {
+				continue // of a NIC that is told nothing about its buffers
+			}
 			add(before[j].Field, before[j].Label, before[j].Text, after[j].Text)
 		}
 		was, is := pathMove(&x, &y, i)
@@ -98,7 +102,7 @@ func Differences(a, b *Policy) []Difference {
 		add(v.Field, v.Label, or(was[v.Field]), v.Text)
 	}
 	for _, v := range deviceValues(&x) {
-		if !is[v.Field] {
+		if !is[v.Field] && !v.Field.leftAlone() {
 			add(v.Field, v.Label, v.Text, none)
 		}
 	}
@@ -107,6 +111,12 @@ func Differences(a, b *Policy) []Difference {
 		add(v.Field, v.Label, unknown, v.Text)
 	}
 	return ds
+}
+
+// leftAlone reports whether a value stays as it is on a device whose model does not say it.
+func (f Field) leftAlone() bool {
+	head, _, _ := strings.Cut(string(f), ".")
+	return head == "roce" || head == "cc" || head == "system" || head == "nccl"
 }
 
 func or(s string) string {
@@ -135,6 +145,9 @@ func queueValues(p *Policy, i int) []Value {
 		marking = [3]string{q.ECN.Kmin.String(), q.ECN.Kmax.String(), q.ECN.Pmax.String()}
 	}
 	threshold, headroom, xon, offset, reserved := bufferWords(q.Buffer)
+	if p.Known.Has(AreaRoCE) { // a NIC's buffer has no parts
+		threshold, headroom = none, none
+	}
 	return []Value{
 		v("lossless."+n, "pfc", onOff(q.Lossless)),
 		v("xoff."+n, "pause threshold", threshold),
