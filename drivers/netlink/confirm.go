@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -29,6 +30,9 @@ type pending struct {
 	State    drivers.TxState `json:"state"` // open until all is written
 	Deadline time.Time       `json:"deadline"`
 	Undo     []render.Change `json:"undo"`
+
+	// NICs is what a user said of NICs, as profiles.Catalog tells it: the process that takes back was not told.
+	NICs []json.RawMessage `json:"nics,omitempty"`
 }
 
 // txName is what an id may be: it becomes a file's name.
@@ -49,7 +53,11 @@ func (d *Device) begin(ctx context.Context, tx drivers.TxID, todo []render.Chang
 	if _, err := d.loadPending(tx); err == nil {
 		return fmt.Errorf("transaction %s is still pending: confirm or abort it", tx)
 	}
-	p := pending{tx, drivers.TxOpen, d.cfg.Now().Add(within), render.Undo(todo)}
+	cat, err := d.catalog()
+	if err != nil {
+		return err
+	}
+	p := pending{ID: tx, State: drivers.TxOpen, Deadline: d.cfg.Now().Add(within), Undo: render.Undo(todo), NICs: cat.Tell(true)}
 	if err := put(d.pendingFile(tx), p, d.cfg.Hook); err != nil {
 		return fmt.Errorf("keep the way back: %w", err)
 	}
@@ -189,23 +197,31 @@ func (d *Device) expire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, p := range slices.Backward(ps) {
 		if d.cfg.Now().Before(p.Deadline) {
 			continue
 		}
 		if err := d.takeBack(ctx, p); err != nil {
-			return fmt.Errorf("take back transaction %s: %w", p.ID, err)
+			errs = append(errs, fmt.Errorf("take back transaction %s: %w", p.ID, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // takeBack undoes what of a transaction is in force: settings that somebody has moved since stay as they are, and live
 // queue pairs do not stand in the way, since the way back was promised. It may be done again after it was interrupted.
 func (d *Device) takeBack(ctx context.Context, p pending) error {
-	jobs := d.jobs
+	jobs, known := d.jobs, d.cfg.Catalog
+	defer func() { d.jobs, d.cfg.Catalog = jobs, known }()
+	built, err := profiles.Default()
+	if err != nil {
+		return err
+	}
 	d.jobs = true
-	defer func() { d.jobs = jobs }()
+	if d.cfg.Catalog, err = built.Know(p.NICs); err != nil {
+		return err
+	}
 	live, m, err := d.settings(ctx)
 	if err != nil {
 		return err

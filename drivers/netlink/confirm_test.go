@@ -1,6 +1,7 @@
 package netlink
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 	"github.com/google/go-cmp/cmp"
 )
@@ -202,5 +204,75 @@ func TestTakeBackLeavesWhatMoved(t *testing.T) {
 	want := []string{"pfc|eth0|priorities=none", "cc|eth0|ai_rate=5", "link|eth0|mtu=4200"}
 	if rest := changes(t, r, want...); len(rest) > 0 {
 		t.Errorf("%v", rest)
+	}
+}
+
+// Who takes a transaction back is another process, and nobody tells it what a user knows of NICs: that is kept with the way
+// back. A transaction that cannot be taken back does not stand before another one.
+func TestWayBackKnowsNICs(t *testing.T) {
+	r := newRig(t)
+	n := r.plug("eth0", "17", "1234:5678", dcbfake.Generic(), "mine_0")
+	built, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fact := func(key, value string) string {
+		return fmt.Sprintf(`{"key":%q,"values":[%q],"source":"s","confidence":"high"}`, key, value)
+	}
+	told := `{"name":"mine","facts":[` + strings.Join([]string{fact("status", "managed"), fact("drivers", "generic"), fact("pfc", "settable"), fact("pfc_effect", "none")}, ",") + `]}`
+	cat, err := built.Know([]json.RawMessage{json.RawMessage(told)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Know(cat)
+	if err := r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r.plug("eth1", "18", "1234:5678", dcbfake.Generic(), "mine_1")
+	if err := r.Commit(t.Context(), "tx2", changes(t, r, "pfc|eth1|priorities=4"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r.reopen()
+	r.nics["eth1"].Use(dcbfake.Generic().Refusing(-16, dcbfake.PFC))
+	r.clock = r.clock.Add(2 * time.Minute)
+	if err := r.Expire(t.Context()); err == nil || !strings.Contains(err.Error(), "tx2") || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("a driver that is busy: %v", err)
+	}
+	if on := n.Hardware().PFC.Enabled; on != 0 {
+		t.Errorf("tx1 is in force still: PFC %08b", on)
+	}
+	if txs, err := r.Pending(t.Context()); err != nil || len(txs) != 1 || txs[0].ID != "tx2" {
+		t.Errorf("pending %v, %v", txs, err)
+	}
+	if r.cfg.Catalog != nil {
+		t.Error("what tx1 knew is known afterwards")
+	}
+}
+
+// The process that waits for a deadline does not give up on a NIC that is busy just then.
+func TestAwaitTriesAgain(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	if err := r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r.clock = r.clock.Add(2 * time.Minute)
+	n.Use(dcbfake.MLX5().Refusing(-16, dcbfake.PFC))
+	tries := make(chan time.Time)
+	done := make(chan error, 1)
+	go func() { done <- r.await(t.Context(), "tx1", tries) }()
+	for range 5 { // it tried, and waits
+		tries <- r.clock
+	}
+	n.Use(dcbfake.MLX5())
+	for {
+		select {
+		case tries <- r.clock:
+		case err := <-done:
+			if err != nil || n.Hardware().PFC.Enabled != 0 {
+				t.Errorf("%v, PFC %08b", err, n.Hardware().PFC.Enabled)
+			}
+			return
+		}
 	}
 }

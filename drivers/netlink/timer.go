@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,31 +73,41 @@ func detach(argv []string) error {
 }
 
 // Await waits for the deadline of a transaction and takes it back then. It returns early, and does nothing, when the
-// transaction is confirmed or aborted.
+// transaction is confirmed or aborted. What cannot be taken back is tried again, more and more rarely, until it is done:
+// a driver may be busy, or another writer have the lock.
 func (d *Device) Await(ctx context.Context, tx drivers.TxID) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	return d.await(ctx, tx, tick.C)
+}
+
+// restTicks is how many ticks lie between two tries at most: half a minute.
+const restTicks = 64
+
+func (d *Device) await(ctx context.Context, tx drivers.TxID, tick <-chan time.Time) error {
+	var failed error
+	for rest := 1; ; {
 		ps, err := d.all()
 		if err != nil {
 			return d.named("await", err)
 		}
-		var mine *pending
-		for i := range ps {
-			if ps[i].ID == tx {
-				mine = &ps[i]
-			}
-		}
-		switch {
-		case mine == nil:
+		i := slices.IndexFunc(ps, func(p pending) bool { return p.ID == tx })
+		if i < 0 {
 			return nil
-		case !d.cfg.Now().Before(mine.Deadline):
-			return d.Expire(ctx)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return d.named("await", ctx.Err())
+		ticks := 1
+		if !d.cfg.Now().Before(ps[i].Deadline) {
+			if failed = d.Expire(ctx); failed == nil {
+				return nil
+			}
+			ticks, rest = rest, min(2*rest, restTicks)
+		}
+		for range ticks {
+			select {
+			case <-tick:
+			case <-ctx.Done():
+				return errors.Join(d.named("await", ctx.Err()), failed)
+			}
 		}
 	}
 }
