@@ -14,8 +14,14 @@ import (
 )
 
 func TestConform(t *testing.T) {
+	for name, confirm := range map[string]bool{"without a timer": false, "with a timer": true} {
+		t.Run(name, func(t *testing.T) { conformTo(t, confirm) })
+	}
+}
+
+func conformTo(t *testing.T, confirm bool) {
 	conform.Run(t, func(t *testing.T) conform.Subject {
-		h, cfg := emulated(t, host.Options{NCCL: "# theirs\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n"})
+		h, cfg := emulated(t, host.Options{Confirm: confirm, NCCL: "# theirs\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n"})
 		proxy := conform.NewProxy(t, cfg.SSH.Address)
 		cfg.SSH.Address = proxy.Addr()
 		cfg.SSH.KnownHosts = knows(t, proxy.Addr(), h.HostKey())
@@ -43,8 +49,10 @@ func TestConform(t *testing.T) {
 			Bad: func(live render.Config) ([]render.Change, int) {
 				return to(live, "link/eth0/mtu", "9000", "link/eth1/mtu", "9979", "nccl/NCCL_IB_TC", "104"), 1
 			},
-			Writes: func() int { n := h.Counters(); return n.MTUSets + n.FileWrites },
-			State:  h.Held,
+			Writes:    func() int { n := h.Counters(); return n.MTUSets + n.FileWrites },
+			State:     h.Held,
+			Advance:   h.Advance,
+			LeaveOpen: func(tx drivers.TxID) { h.LeaveOpen(string(tx)) },
 			RejectNext: func(sentence string) {
 				var first sync.Once
 				h.SetFaults(host.Faults{OnWrite: func(string) (refuse string) {

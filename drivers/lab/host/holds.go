@@ -30,9 +30,9 @@ func (h hold) String() string {
 	return fmt.Sprintf("%s of fabric %s is held until %s by %s: %s", what, h.Fabric, h.Until, h.Owner, h.Reason)
 }
 
-func (h hold) inForce() bool {
+func (h hold) inForce(now time.Time) bool {
 	until, err := time.Parse(time.RFC3339, h.Until)
-	return err != nil || time.Now().Before(until)
+	return err != nil || now.Before(until)
 }
 
 // Holds are what the host leaves alone, in words.
@@ -46,9 +46,10 @@ func (h *Host) Holds() []string {
 
 // holding adds or takes away a hold and returns the one that was there by its name, or lists those in force.
 func (h *Host) holding(op string, x hold) []hold {
+	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.holds = slices.DeleteFunc(h.holds, func(o hold) bool { return !o.inForce() })
+	h.holds = slices.DeleteFunc(h.holds, func(o hold) bool { return !o.inForce(now) })
 	if op == "holds" {
 		return slices.Clone(h.holds)
 	}

@@ -21,6 +21,9 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
 )
 
 // Options describe a host. The zero value of each field has the meaning given.
@@ -35,6 +38,7 @@ type Options struct {
 	Password       string          // "" disables passwords
 	AuthorizedKeys []ssh.PublicKey // keys that may log in as User
 	NoSudo         bool            // sudo -n asks for a password
+	Confirm        bool            // fabricctl-host has a timer that takes a change back unless it is confirmed
 	MaxAuthTries   int             // 3
 	MOTD           string          // printed before each program's own output, as an rc file may do
 	HostKey        ssh.Signer      // a new key
@@ -49,6 +53,12 @@ type Link struct {
 	NIC       string   // what is below it, as in the catalog of NICs or "virtio"; "" = nothing that has more knobs than an MTU
 	Master    string   // the bond that it is a slave of, "" = none
 	Addresses []string // IP prefixes on it
+	Firmware  string   // "" = not known
+
+	Management bool   // the way to the host leads over it: while it is down, nobody reaches the host
+	VFOf       string // the interface that it is a virtual function of, "" = none
+	DPU        string // why QoS is not the host's to set, "" = it is
+	Over       string // the link that it is a VLAN of, "" = none
 }
 
 // Counters say what was done to a host. They only grow.
@@ -59,6 +69,9 @@ type Counters struct {
 	MTUSets     int // requests to set an MTU, refused ones too
 	KnobSets    int // requests to set another knob of a NIC, or one entry of its app table, refused ones too
 	Downs       int // how often a link went down because of what was set
+	Gaps        int // how often traffic stopped for a moment because of what was set
+	Killed      int // queue pairs of running programs that this ended
+	Reverts     int // transactions that nobody confirmed in time
 	FileWrites  int // rewrites of nccl.conf and of the memlock limit by the agent
 	Uploads     int // files opened for writing over sftp
 	Commands    int // programs started
@@ -69,6 +82,7 @@ type Faults struct {
 	RejectMTU string                   // refuse each new MTU with this sentence; the kernel's is "invalid argument"
 	OnWrite   func(what string) string // called before each write ("eth0 mtu 9000", "/etc/nccl.conf"): the place to change things behind a client's back; what it returns, if not "", refuses the write
 	Ignore    bool                     // the agent says that a write worked and keeps the old value
+	Locked    bool                     // another writer on the host has the lock, for as long as this stands
 	Stall     bool                     // at the next write stop answering until the connection ends; once
 	Delay     time.Duration            // wait before each answer of the agent and each stock tool
 	DropAfter int                      // cut each connection after this many bytes of it, both directions counted; 0 never
@@ -80,9 +94,17 @@ type Host struct {
 	dir string   // of root
 	fs  *os.Root // the file tree; the user's home is /home/USER
 
+	writer sync.Mutex // one at a time writes; before mu
+
 	mu       sync.Mutex
 	links    []Link
-	nics     map[string]*nic // by link; a nic is replaced and never changed
+	nics     map[string]*nic // by link
+	kernel   *dcbfake.Kernel
+	dcb      *dcb.Client
+	open     []*pending
+	skew     time.Duration // of the clock
+	foreign  []string      // who else sets what fabricctl sets, and what ends that
+	lost     bool          // nobody reaches it
 	holds    []hold
 	counters Counters
 	faults   Faults
@@ -114,12 +136,13 @@ func New(o Options) (_ *Host, err error) {
 			return nil, fmt.Errorf("host key: %w", err)
 		}
 	}
-	h := &Host{opt: o, links: slices.Clone(o.Links), nics: map[string]*nic{}, conns: map[net.Conn]bool{}}
+	h := &Host{opt: o, links: slices.Clone(o.Links), nics: map[string]*nic{}, kernel: dcbfake.New(), conns: map[net.Conn]bool{}}
+	h.dcb = dcb.New(h.kernel)
 	devices := map[string]int{}
 	for _, l := range o.Links {
 		if l.NIC != "" {
 			family := kindOf(l.NIC).rdma
-			h.nics[l.Name] = newNIC(l.NIC, devices[family])
+			h.nics[l.Name] = h.newNIC(l, devices[family])
 			devices[family]++
 		}
 	}
@@ -190,30 +213,61 @@ func (h *Host) Links() []Link {
 	return slices.Clone(h.links)
 }
 
-// SetMTU changes a link as somebody on the host could.
+// SetMTU changes a link as somebody on the host could. A bond hands its MTU down to its slaves, a VLAN cannot have more than
+// the link below it, and goes down with that.
 func (h *Host) SetMTU(link string, mtu int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := range h.links {
-		l := &h.links[i]
-		if l.Name != link {
-			continue
-		}
-		switch {
-		case mtu < l.Min:
-			return errors.New("mtu less than device minimum (invalid argument)")
-		case l.Max > 0 && mtu > l.Max:
-			return errors.New("mtu greater than device maximum (invalid argument)")
-		}
-		l.MTU = mtu
-		for j := range h.links { // a bond hands its MTU down
-			if h.links[j].Master == link {
-				h.links[j].MTU = mtu
-			}
-		}
-		return nil
+	l := h.find(link)
+	switch {
+	case l == nil:
+		return errNoLink
+	case mtu < l.Min:
+		return errors.New("mtu less than device minimum (invalid argument)")
+	case l.Max > 0 && mtu > l.Max:
+		return errors.New("mtu greater than device maximum (invalid argument)")
+	case l.Over != "" && mtu > h.find(l.Over).MTU:
+		return errRange
 	}
-	return errNoLink
+	return h.setMTU(l, mtu)
+}
+
+// find is the link of that name, nil when there is none. The host's lock is held.
+func (h *Host) find(link string) *Link {
+	for i := range h.links {
+		if h.links[i].Name == link {
+			return &h.links[i]
+		}
+	}
+	return nil
+}
+
+func (h *Host) setMTU(l *Link, mtu int) error {
+	if n := h.nics[l.Name]; n != nil && l.MTU != mtu {
+		switch n.wrong["link"] {
+		case Busy:
+			return errBusy
+		case Lies:
+			return nil
+		}
+		if slices.Contains(n.kind.downs, "link") {
+			flaps := n.flaps()
+			n.downs++
+			h.disturbed(n, flaps, n.gaps())
+		}
+	}
+	l.MTU = mtu
+	for i := range h.links {
+		switch o := &h.links[i]; {
+		case o.Master == l.Name:
+			if err := h.setMTU(o, mtu); err != nil {
+				return err
+			}
+		case o.Over == l.Name:
+			o.MTU = min(o.MTU, mtu)
+		}
+	}
+	return nil
 }
 
 // Set changes a knob of a link's NIC, such as "pfc priorities" or "app dscp 26", as somebody on the host could; "" takes
@@ -224,28 +278,61 @@ func (h *Host) Set(link, knob, value string) error {
 	if value == "" {
 		v = nil
 	}
-	return h.put(link, scope, map[string]*string{field: v})
-}
-
-func (h *Host) put(link, scope string, fields map[string]*string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := h.nics[link]
-	if n == nil {
-		if slices.ContainsFunc(h.links, func(l Link) bool { return l.Name == link }) {
-			return errSupported
-		}
-		return errNoLink
+	if !slices.Contains([]string{"dcbx", "app", "ets", "pfc", "buffer"}, scope) {
+		return h.put(link, scope, map[string]*string{field: v})
 	}
-	now, err := n.put(scope, fields)
+	h.mu.Lock()
+	n, err := h.nicOn(link)
+	h.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	h.nics[link] = now
-	if slices.Contains(n.kind.settles, scope) && !maps.Equal(n.settings(), now.settings()) {
-		h.counters.Downs++
+	return h.driver(n, func() error {
+		s := h.state(n)
+		if s == nil {
+			return errSupported
+		}
+		want := copied(s)
+		if err := alter(want, scope, field, v); err != nil {
+			return err
+		}
+		if scope != "app" {
+			return h.setDCB(n, scope, want)
+		}
+		for _, a := range s.Apps {
+			if !slices.Contains(want.Apps, a) {
+				if err := h.setApp(n, a, false); err != nil {
+					return err
+				}
+			}
+		}
+		for _, a := range want.Apps {
+			if !slices.Contains(s.Apps, a) {
+				return h.setApp(n, a, true)
+			}
+		}
+		return nil
+	})
+}
+
+// put sets knobs of one scope outside dcbnl.
+func (h *Host) put(link, scope string, fields map[string]*string) error {
+	h.mu.Lock()
+	n, err := h.nicOn(link)
+	h.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	return nil
+	return h.driver(n, func() error { return h.setWords(n, scope, fields) })
+}
+
+// driver does something to a NIC, and what follows from that to its link.
+func (h *Host) driver(n *nic, do func() error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	flaps, gaps := n.flaps(), n.gaps()
+	defer h.disturbed(n, flaps, gaps)
+	return do()
 }
 
 // Knobs are the settings of a link's NIC, "pfc priorities" to "3"; none for a link that has no NIC below it.
@@ -253,20 +340,9 @@ func (h *Host) Knobs(link string) map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := h.nics[link]; n != nil {
-		return n.settings()
+		return h.settings(n)
 	}
 	return nil
-}
-
-// SetJobs says how many queue pairs running programs have on a link.
-func (h *Host) SetJobs(link string, queuePairs int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if n := h.nics[link]; n != nil {
-		n = n.clone()
-		n.jobs = queuePairs
-		h.nics[link] = n
-	}
 }
 
 var errNoLink = errors.New("no such device")
@@ -311,6 +387,10 @@ func (h *Host) Held() string {
 func (h *Host) Close() error {
 	h.mu.Lock()
 	l := h.listener
+	for _, p := range h.open {
+		p.stop()
+	}
+	h.open = nil
 	h.mu.Unlock()
 	var err error
 	if l != nil {
@@ -318,6 +398,8 @@ func (h *Host) Close() error {
 	}
 	h.Disconnect()
 	h.wg.Wait()
+	h.writer.Lock() // a way back that was begun is at its end
+	defer h.writer.Unlock()
 	if h.fs != nil {
 		_ = h.fs.Close()
 	}

@@ -1,13 +1,14 @@
 package host
 
 import (
-	"fmt"
-	"maps"
-	"strings"
+	"slices"
+
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
 )
 
-// kind is a family of NICs as its driver shows it: what it has, and how it is after the driver was loaded. The numbers
-// are those of Linux 6.12, of the vendors' drivers where only these have a knob, and of public mlxconfig dumps.
+// kind is a family of NICs as its driver shows it. What dcbnl does is dcbfake's; the numbers of the rest are those of
+// Linux 6.12, of the vendors' drivers where only these have a knob, and of public mlxconfig dumps.
 type kind struct {
 	driver, version string // version "" = the kernel's own driver, which has none
 	personality     string
@@ -15,46 +16,60 @@ type kind struct {
 	rdma            string            // format of its RDMA devices' names, "" = it has none
 	gid             int               // index of the RoCE v2 GID of a lone IPv4 address
 
-	dcb     bool // it has dcbnl, with PFC, ETS and an app table
-	tcs     int  // traffic classes
-	buffer  bool
-	maxRate bool
-	narrow  bool              // takes a priority of the app table as one of its traffic classes
-	fresh   func(*nic)        // what loading the driver makes of it, nil = what newNIC says
-	settles []string          // scopes whose writes take the link down for a moment
-	flags   map[string]string // private flags
-	params  map[string]string // what scope cc has
-	files   map[string]string // what scope roce has, besides the files that every RDMA device has
+	dcb     func() dcbfake.Driver   // nil = it has no dcbnl
+	factory func(*dcbfake.Hardware) // what the factory leaves otherwise than dcbfake has it
+	flag    string                  // private flag of its firmware's LLDP agent
+	params  map[string]string       // what scope cc has
+	files   map[string]string       // what scope roce has, besides the files that every RDMA device has
+
+	downs    []string // scopes outside dcbnl whose writes take the link down for a moment
+	disturbs []string // all scopes whose writes may end live connections
+	signs    []string // of a DCBX mode, by which firmware rules QoS: "no-host", "lld-managed", "cee"
+	remedy   string   // what ends that; NETDEV is the interface
+	zero     bool     // a mode without host is asked for as 0
+	replaces string   // what becomes of a DSCP's old entry: "" = it stays beside the new one, "itself", or "first" = it has to go before
+	resets   bool     // the first app entry moves ETS
+	noBond   bool     // takes no QoS while in a bond
+	noPause  bool     // hides link pause while PFC is on
 }
 
 // kindOf finds the family of a NIC by its name in the catalog; one that is not known has dcbnl and nothing else, and
 // virtio has not even that.
 func kindOf(name string) *kind {
-	for i, k := range kinds() {
+	for _, k := range kinds() {
 		if _, ok := k.models[name]; ok {
-			return &kinds()[i]
+			return &k
 		}
 	}
 	if name == "virtio" {
 		return &kind{driver: "virtio_net", personality: "generic"}
 	}
-	return &kind{driver: "unknown_nic", personality: "generic", rdma: "rdma_%d", gid: 1, dcb: true, tcs: 8}
+	return &kind{
+		driver: "unknown_nic", personality: "generic", rdma: "rdma_%d", gid: 1, dcb: dcbfake.Generic,
+		disturbs: []string{"dcbx", "app", "ets", "pfc", "buffer", "link", "pause", "ring", "fec"}, signs: []string{noHost, lldManaged, cee}, remedy: "see the documentation of its driver",
+	}
 }
+
+// Signs by which somebody else than the host rules QoS.
+const (
+	noHost     = "no-host"
+	lldManaged = "lld-managed"
+	cee        = "cee"
+)
 
 func kinds() []kind {
 	return []kind{
 		{
-			driver: "mlx5_core", version: "24.10-1.1.4", personality: "mlx5", rdma: "mlx5_%d", gid: 3, dcb: true, tcs: 8, buffer: true, maxRate: true,
+			driver: "mlx5_core", version: "24.10-1.1.4", personality: "mlx5", rdma: "mlx5_%d", gid: 3, dcb: dcbfake.MLX5,
 			models: map[string]string{
 				"connectx-4": "15b3:1013", "connectx-4-lx": "15b3:1015", "connectx-5": "15b3:1017", "connectx-6": "15b3:101b", "connectx-6-dx": "15b3:101d",
 				"connectx-6-lx": "15b3:101f", "connectx-7": "15b3:1021", "connectx-8": "15b3:1023", "bluefield-2": "15b3:a2d6", "bluefield-3": "15b3:a2dc",
 			},
-			fresh: func(n *nic) { // the driver rewrites ETS when it is loaded
-				n.ets.tsa = [8]string{"vendor", "vendor", "vendor", "vendor", "vendor", "vendor", "vendor", "vendor"}
-				n.ets.prioTC[0], n.ets.prioTC[1] = 1, 0
-				n.dcbx = "host cee ieee"
-			},
-			settles: []string{"pfc"},
+			factory:  func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host }, // its firmware's agent is off, as mlxconfig has it
+			downs:    []string{"fec"},
+			disturbs: []string{"pfc", "fec"},
+			signs:    []string{noHost}, zero: true, replaces: "itself",
+			remedy: "mlnx_qos -i NETDEV -d os",
 			params: map[string]string{
 				"enable": "0 1 2 3 4 5 6 7", "cnp-dscp": "48", "cnp-priority": "6", "algorithm": "dcqcn",
 				"clamp_tgt_rate": "0", "clamp_tgt_rate_after_time_inc": "1", "time_reset": "300", "byte_reset": "32767", "threshold": "1",
@@ -64,115 +79,55 @@ func kinds() []kind {
 			files: map[string]string{"traffic-class": "-1"},
 		},
 		{
-			driver: "bnxt_en", version: "1.10.3-231.0.162.0", personality: "bnxt", rdma: "bnxt_re%d", gid: 1, dcb: true, tcs: 8,
-			models: map[string]string{"bcm57414": "14e4:16d7", "bcm57504": "14e4:1751", "bcm57508": "14e4:1750", "bcm57608": "14e4:1760"},
-			params: map[string]string{"cnp-dscp": "48", "cnp-priority": "7", "algorithm": "dcqcn"},
+			driver: "bnxt_en", version: "1.10.3-231.0.162.0", personality: "bnxt", rdma: "bnxt_re%d", gid: 1, dcb: dcbfake.BNXT,
+			models:   map[string]string{"bcm57414": "14e4:16d7", "bcm57504": "14e4:1751", "bcm57508": "14e4:1750", "bcm57608": "14e4:1760"},
+			downs:    []string{"link", "ring", "fec"},
+			disturbs: []string{"ets", "pfc", "link", "pause", "ring", "fec"},
+			signs:    []string{noHost}, replaces: "first",
+			remedy: "switch the firmware's LLDP agent off with niccli (option lldp_nearest_bridge), then reset the adapter or reboot",
+			params: map[string]string{"cnp-dscp": "48", "cnp-priority": "7", "algorithm": "dcqcn", "enable": on, "min_time_between_cnps": "0"},
 		},
 		{
-			driver: "ice", personality: "ice", rdma: "irdma%d", gid: 1, dcb: true, tcs: 4, narrow: true,
-			models: map[string]string{"e810": "8086:1592", "e823": "8086:188a", "e830": "8086:12dd"},
-			fresh: func(n *nic) { // everything in one traffic class
-				n.ets = ets{tsa: [8]string{"ets", "strict", "strict", "strict", "strict", "strict", "strict", "strict"}, bandwidth: [8]int{100}}
-			},
-			settles: []string{"pfc", "ets"},
-			flags:   map[string]string{"fw-lldp-agent": "off"},
+			driver: "ice", personality: "ice", rdma: "irdma%d", gid: 1, dcb: dcbfake.Ice,
+			models:   map[string]string{"e810": "8086:1592", "e823": "8086:188a", "e830": "8086:12dd"},
+			factory:  func(h *dcbfake.Hardware) { h.FirmwareLLDP = true },
+			flag:     "fw-lldp-agent",
+			downs:    []string{"link", "pause", "ring", "fec"},
+			disturbs: []string{"app", "ets", "pfc", "link", "pause", "ring", "fec"},
+			signs:    []string{lldManaged, noHost, cee}, replaces: "first", resets: true, noBond: true, noPause: true,
+			remedy: "ethtool --set-priv-flags NETDEV fw-lldp-agent off",
+		},
+		{
+			driver: "hns3", personality: "hns3", rdma: "hns_%d", gid: 1, dcb: dcbfake.HNS3,
+			models:   map[string]string{"hns3": "19e5:a222"},
+			downs:    []string{"link", "ring", "fec"},
+			disturbs: []string{"ets", "pfc", "link", "pause", "ring", "fec"},
+			signs:    []string{noHost, cee}, replaces: "itself",
+			remedy: "remove what set it: a queueing discipline mqprio (tc qdisc del dev NETDEV root), or an LLDP daemon that asks for CEE",
 		},
 	}
 }
 
-// nic is the state of a link's hardware and driver besides its MTU.
-type nic struct {
-	name  string // in the catalog
-	kind  *kind
-	index int // n-th RDMA device of its family
-	jobs  int // queue pairs of running programs
-
-	dcbx  string
-	pfc   string // priorities
-	delay int
-	ets   ets
-	apps  map[string]string // "dscp 26" to "3"
-	prio  [8]int            // buffer of each priority
-	sizes [8]int            // of each buffer, bytes
-	rates [8]int            // kbit/s of each traffic class
-	words map[string]string // every other knob, "pause receive" to "on"
+// foreign says by which sign somebody else than the host rules QoS with this DCBX mode; "" = nobody does.
+func (k *kind) foreign(mode dcb.DCBX) string {
+	switch {
+	case slices.Contains(k.signs, noHost) && mode&dcb.Host == 0 && mode&dcb.LLDManaged == 0:
+		return "its firmware rules QoS (DCBX mode is " + mode.String() + ", without host)"
+	case slices.Contains(k.signs, lldManaged) && mode&dcb.LLDManaged != 0, slices.Contains(k.signs, noHost) && mode&dcb.Host == 0:
+		return "an LLDP agent, of firmware or on this host, rules QoS (DCBX mode is " + mode.String() + ")"
+	case slices.Contains(k.signs, cee) && mode&dcb.CEE != 0 && mode&dcb.IEEE == 0:
+		return "DCBX of before IEEE 802.1Qaz is in force (mode is " + mode.String() + ")"
+	}
+	return ""
 }
 
-type ets struct {
-	prioTC, bandwidth [8]int
-	tsa               [8]string
-	willing           bool
-}
+// takes reports whether a setting of its own takes the rule from firmware.
+func (k *kind) takes() bool { return k.zero || k.flag != "" }
 
-// newNIC is a NIC as it is when its driver was loaded.
-func newNIC(name string, index int) *nic {
-	k := kindOf(name)
-	n := &nic{name: name, kind: k, index: index, words: map[string]string{}}
-	n.words["pause receive"], n.words["pause send"], n.words["pause autoneg"] = "on", "on", "off"
-	n.words["ring rx"], n.words["ring tx"] = "1024", "1024"
-	n.words["fec mode"] = "auto"
-	n.words["irq affinity"] = "other"
-	if k.personality != "generic" {
-		n.words["pci max-read-request"] = "512"
+// plain is a DCBX mode in words.
+func plain(m dcb.DCBX) string {
+	if m == 0 {
+		return none
 	}
-	if k.rdma != "" {
-		n.words["roce mode"], n.words["roce tos"] = "v2", "0"
-	}
-	for what, from := range map[string]map[string]string{"flag ": k.flags, "cc ": k.params, "roce ": k.files} {
-		for field, v := range from {
-			n.words[what+field] = v
-		}
-	}
-	if !k.dcb {
-		return n
-	}
-	n.dcbx, n.pfc, n.apps = "host ieee", none, map[string]string{}
-	for i := range 8 {
-		n.ets.tsa[i], n.ets.prioTC[i] = "strict", i%k.tcs
-	}
-	if k.buffer {
-		n.sizes[0] = 262016
-	}
-	if k.fresh != nil {
-		k.fresh(n)
-	}
-	return n
-}
-
-func (n *nic) clone() *nic {
-	c := *n
-	c.apps, c.words = maps.Clone(n.apps), maps.Clone(n.words)
-	return &c
-}
-
-// knobs are the names of what answers, as fabricctl-host lists them.
-func (n *nic) knobs() []string {
-	var ks []string
-	if n.kind.dcb {
-		ks = append(ks, "app", "dcbx", "ets", "pfc")
-	}
-	if n.kind.buffer {
-		ks = append(ks, "buffer")
-	}
-	if n.kind.maxRate {
-		ks = append(ks, "maxrate")
-	}
-	for w := range n.words {
-		scope, field, _ := strings.Cut(w, " ")
-		switch scope {
-		case "pause", "ring", "fec", "irq":
-			ks = append(ks, scope)
-		default:
-			ks = append(ks, scope+"."+field)
-		}
-	}
-	return sorted(ks)
-}
-
-// device is the name of its RDMA device, "" when it has none.
-func (n *nic) device() string {
-	if n.kind.rdma == "" {
-		return ""
-	}
-	return fmt.Sprintf(n.kind.rdma, n.index)
+	return m.String()
 }

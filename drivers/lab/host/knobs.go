@@ -1,12 +1,16 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
 )
 
 // The knobs of a NIC: how their values are written on the wire, and what a kernel says to a value that it does not take.
@@ -22,6 +26,8 @@ var (
 	errInvalid   = errors.New("invalid argument")
 	errRange     = errors.New("numerical result out of range")
 	errSupported = errors.New("operation not supported")
+	errBusy      = errors.New("device or resource busy")
+	errUnclear   = errors.New("the driver answered neither done nor refused")
 )
 
 // order is the order of the scopes of one NIC in a commit.
@@ -29,194 +35,247 @@ func order() []string {
 	return []string{"flag", "dcbx", "pause", "link", "app", "ets", "pfc", "buffer", "cc", "roce", "pci", "irq", "ring", "fec"}
 }
 
-// settings are the NIC's knobs: "pfc priorities" to "3".
-func (n *nic) settings() map[string]string {
-	s := maps.Clone(n.words)
-	if !n.kind.dcb {
-		return s
+// shown adds what dcbnl shows to a NIC's knobs.
+func shown(s *dcb.State, to map[string]string) {
+	if s.DCBX != nil && *s.DCBX != 0 {
+		to["dcbx mode"] = plain(*s.DCBX)
 	}
-	s["dcbx mode"] = n.dcbx
-	s["pfc priorities"], s["pfc delay"] = n.pfc, strconv.Itoa(n.delay)
-	s["ets prio-tc"], s["ets bandwidth"] = pairs(n.ets.prioTC), pairs(n.ets.bandwidth)
-	s["ets tsa"], s["ets willing"] = pairs(n.ets.tsa), off
-	if n.ets.willing {
-		s["ets willing"] = on
+	if p := s.PFC; p != nil {
+		to["pfc priorities"], to["pfc delay"] = list(p.Enabled), strconv.Itoa(int(p.Delay))
 	}
-	for a, p := range n.apps {
-		s["app "+a] = p
+	if e := s.ETS; e != nil {
+		share := e.TxBW
+		for i, t := range e.TSA {
+			if t != dcb.Shared { // a share means nothing there, and drivers show what they like
+				share[i] = 0
+			}
+		}
+		to["ets prio-tc"], to["ets bandwidth"], to["ets tsa"] = pairs(e.PrioTC), pairs(share), pairs(e.TSA)
+		to["ets willing"] = word(e.Willing != 0)
 	}
-	if n.kind.buffer {
-		s["buffer priorities"], s["buffer sizes"] = pairs(n.prio), pairs(n.sizes)
+	for _, a := range sortedApps(s.Apps) {
+		k := fmt.Sprintf("app %s %d", a.Selector, a.Protocol)
+		to[k] = strings.TrimSpace(to[k] + " " + strconv.Itoa(int(a.Priority)))
 	}
-	if n.kind.maxRate {
-		s["maxrate kbits"] = pairs(n.rates)
+	if b := s.Buffer; b != nil {
+		to["buffer priorities"], to["buffer sizes"] = pairs(b.PrioBuffer), pairs(b.Size)
 	}
-	return s
+	if s.MaxRate != nil {
+		to["maxrate kbits"] = pairs(*s.MaxRate)
+	}
 }
 
-// put sets knobs of one scope at once, as one request to the kernel would; nil takes an app entry away. An error leaves
-// the NIC as it was, for put works on a copy.
-func (n *nic) put(scope string, fields map[string]*string) (*nic, error) {
-	c := n.clone()
-	for _, f := range slices.Sorted(maps.Keys(fields)) {
-		v := fields[f]
-		if scope != "app" && v == nil {
-			return n, errSupported
-		}
-		var err error
-		switch {
-		case scope == "app":
-			err = c.app(f, v)
-		case n.kind.dcb && slices.Contains([]string{"dcbx", "pfc", "ets", "buffer"}, scope):
-			err = c.dcb(scope+" "+f, *v)
-		default:
-			err = c.word(scope+" "+f, *v)
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-	if scope == "ets" {
-		return c, c.ets.valid(n.kind.tcs)
-	}
-	return c, nil
+func sortedApps(apps []dcb.App) []dcb.App {
+	apps = slices.Clone(apps)
+	slices.SortFunc(apps, func(a, b dcb.App) int { return int(a.Priority) - int(b.Priority) })
+	return apps
 }
 
-func (n *nic) dcb(knob, v string) error {
-	var err error
-	switch knob {
-	case "dcbx mode":
-		if !slices.Contains(strings.Fields(v), "host") {
-			return errors.New("the driver refused it (1)")
-		}
-		n.dcbx = v
-		return nil
-	case "pfc priorities":
-		n.pfc, err = priorities(v)
-	case "pfc delay":
-		n.delay, err = number(v, 1<<16)
-	case "ets prio-tc":
-		n.ets.prioTC, err = numbers(v, 8)
-	case "ets bandwidth":
-		n.ets.bandwidth, err = numbers(v, 101)
-	case "ets tsa":
-		n.ets.tsa, err = split(v)
-	case "ets willing":
-		n.ets.willing = v == on
-	case "buffer priorities":
-		if !n.kind.buffer {
-			return errSupported
-		}
-		n.prio, err = numbers(v, 8)
-	case "buffer sizes":
-		if !n.kind.buffer {
-			return errSupported
-		}
-		n.sizes, err = numbers(v, 1<<31)
-	default:
+// alter is a state of dcbnl with one knob at a value, nil = without it.
+func alter(s *dcb.State, scope, field string, v *string) (err error) {
+	if scope == "app" {
+		return alterApp(s, field, v)
+	}
+	if v == nil {
 		return errSupported
 	}
-	if err == nil && !(strings.Contains(n.dcbx, "host") && strings.Contains(n.dcbx, "ieee")) {
-		return errInvalid
+	switch knob := scope + " " + field; {
+	case knob == "dcbx mode" && s.DCBX != nil:
+		*s.DCBX, err = mode(*v)
+	case knob == "pfc priorities" && s.PFC != nil:
+		s.PFC.Enabled, err = bits(*v)
+	case knob == "pfc delay" && s.PFC != nil:
+		s.PFC.Delay, err = number[uint16](*v, 1<<16)
+	case knob == "ets prio-tc" && s.ETS != nil:
+		s.ETS.PrioTC, err = numbers[uint8](*v, 8)
+	case knob == "ets bandwidth" && s.ETS != nil:
+		s.ETS.TxBW, err = numbers[uint8](*v, 101)
+	case knob == "ets tsa" && s.ETS != nil:
+		s.ETS.TSA, err = algorithms(*v)
+	case knob == "ets willing" && s.ETS != nil:
+		s.ETS.Willing = 0
+		if *v == on {
+			s.ETS.Willing = 1
+		}
+	case knob == "buffer priorities" && s.Buffer != nil:
+		s.Buffer.PrioBuffer, err = numbers[uint8](*v, 8)
+	case knob == "buffer sizes" && s.Buffer != nil:
+		s.Buffer.Size, err = numbers[uint32](*v, 1<<32)
+	default:
+		return errSupported
 	}
 	return err
 }
 
-// valid is what every driver asks of ETS: traffic classes that it has, and shares that sum up to 100.
-func (e *ets) valid(tcs int) error {
-	sum, shares := 0, false
-	for i := range 8 {
-		if e.prioTC[i] >= tcs {
-			return errInvalid
-		}
-		switch e.tsa[i] {
-		case "ets":
-			sum, shares = sum+e.bandwidth[i], true
-		case "strict", "vendor":
-			e.bandwidth[i] = 0
-		default:
-			return errInvalid
-		}
-	}
-	if shares && sum != 100 {
-		return errInvalid
-	}
-	return nil
-}
-
-// app adds or takes away one entry of the app table.
-func (n *nic) app(field string, v *string) error {
-	if !n.kind.dcb {
-		return errSupported
-	}
+func alterApp(s *dcb.State, field string, v *string) error {
 	sel, protocol, _ := strings.Cut(field, " ")
 	if sel != "dscp" {
 		return errInvalid
 	}
-	if _, err := number(protocol, 64); err != nil {
+	d, err := number[uint8](protocol, 64)
+	if err != nil {
 		return err
 	}
+	s.Apps = slices.DeleteFunc(s.Apps, func(a dcb.App) bool { return a.Selector == dcb.ByDSCP && a.Protocol == uint16(d) })
 	if v == nil {
-		delete(n.apps, field)
 		return nil
 	}
-	limit := 8
-	if n.kind.narrow {
-		limit = n.kind.tcs
+	priorities, err := bits(*v)
+	for p := range uint8(8) {
+		if priorities&(1<<p) != 0 {
+			s.Apps = append(s.Apps, dcb.DSCP(d, p))
+		}
 	}
-	if _, err := number(*v, limit); err != nil {
-		return err
+	return err
+}
+
+// copied is a state that can be altered without altering s.
+func copied(s *dcb.State) *dcb.State {
+	c := *s
+	c.DCBX, c.PFC, c.ETS, c.Buffer, c.Apps = copyOf(s.DCBX), copyOf(s.PFC), copyOf(s.ETS), copyOf(s.Buffer), slices.Clone(s.Apps)
+	return &c
+}
+
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
 	}
-	n.apps[field] = *v
+	v := *p
+	return &v
+}
+
+// setDCB makes one object of a NIC what it is in want, as far as it is not yet. The host's lock is held.
+func (h *Host) setDCB(n *nic, object string, want *dcb.State) error {
+	now := h.state(n)
+	if now == nil {
+		return errSupported
+	}
+	ctx := context.Background()
+	switch object {
+	case "dcbx":
+		if want.DCBX == nil || *want.DCBX == *now.DCBX {
+			return nil
+		}
+		m := *want.DCBX
+		if n.kind.zero && m&dcb.Host == 0 {
+			m = 0
+		}
+		return said(h.dcb.SetDCBX(ctx, n.link, m))
+	case "pfc":
+		if want.PFC == nil || want.PFC.Enabled == now.PFC.Enabled && want.PFC.Delay == now.PFC.Delay {
+			return nil
+		}
+		return said(h.dcb.SetPFC(ctx, n.link, func(p *dcb.PFC) { p.Enabled, p.Delay = want.PFC.Enabled, want.PFC.Delay }))
+	case "ets":
+		if w := want.ETS; w == nil || w.PrioTC == now.ETS.PrioTC && w.TSA == now.ETS.TSA && w.TxBW == now.ETS.TxBW && w.Willing == now.ETS.Willing {
+			return nil
+		}
+		return said(h.dcb.SetETS(ctx, n.link, func(e *dcb.ETS) {
+			e.PrioTC, e.TSA, e.TxBW, e.Willing = want.ETS.PrioTC, want.ETS.TSA, want.ETS.TxBW, want.ETS.Willing
+		}))
+	case "buffer":
+		if want.Buffer == nil || want.Buffer.PrioBuffer == now.Buffer.PrioBuffer && want.Buffer.Size == now.Buffer.Size {
+			return nil
+		}
+		return said(h.dcb.SetBuffer(ctx, n.link, func(b *dcb.Buffer) { b.PrioBuffer, b.Size = want.Buffer.PrioBuffer, want.Buffer.Size }))
+	}
+	return errSupported
+}
+
+// setApp adds or takes away one entry.
+func (h *Host) setApp(n *nic, a dcb.App, there bool) error {
+	if there {
+		return said(h.dcb.AddApp(context.Background(), n.link, a))
+	}
+	return said(h.dcb.DelApp(context.Background(), n.link, a))
+}
+
+// said is an error of dcbnl in the words of a shell.
+func said(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, dcb.ErrReadBack):
+		return errUnclear
+	case errors.Is(err, dcb.EBUSY):
+		return errBusy
+	case errors.Is(err, dcb.EINVAL):
+		return errInvalid
+	case errors.Is(err, dcb.EOPNOTSUPP), errors.Is(err, dcb.ErrAbsent):
+		return errSupported
+	}
+	return err
+}
+
+// setWords sets knobs of one scope outside dcbnl at once: all or none. The host's lock is held.
+func (h *Host) setWords(n *nic, scope string, fields map[string]*string) error {
+	switch n.wrong[scope] {
+	case Lies:
+		return nil
+	case Busy:
+		return errBusy
+	}
+	words, firmware := maps.Clone(n.words), false
+	for _, f := range slices.Sorted(maps.Keys(fields)) {
+		v, knob := fields[f], scope+" "+f
+		_, there := h.settings(n)[knob]
+		if v == nil || !there {
+			return errSupported
+		}
+		if err := valid(scope, f, *v); err != nil {
+			return err
+		}
+		if scope == "flag" {
+			firmware = *v == on
+		} else {
+			words[knob] = *v
+		}
+	}
+	if scope == "flag" {
+		n.port.Alter(func(h *dcbfake.Hardware) { h.FirmwareLLDP = firmware })
+		return nil
+	}
+	if !maps.Equal(words, n.words) && slices.Contains(n.kind.downs, scope) {
+		n.downs++
+	}
+	n.words = words
 	return nil
 }
 
-// word is a knob outside dcbnl. One that the NIC does not have is no file, or no operation.
-func (n *nic) word(knob, v string) error {
-	if _, ok := n.words[knob]; !ok {
-		return errSupported
+// valid is what a kernel says to a value of a knob outside dcbnl.
+func valid(scope, field, v string) (err error) {
+	oneOf := func(words ...string) error {
+		if !slices.Contains(words, v) {
+			return errInvalid
+		}
+		return nil
 	}
-	scope, field, _ := strings.Cut(knob, " ")
-	var err error
-	switch {
+	switch knob := scope + " " + field; {
 	case knob == "cc algorithm":
 		return errors.New("permission denied")
 	case knob == "cc enable":
-		v, err = priorities(v)
-	case knob == "cc cnp-dscp":
-		_, err = number(v, 64)
-	case knob == "cc cnp-priority":
-		_, err = number(v, 8)
-	case knob == "roce mode":
-		if v != "v1" && v != "v2" {
-			return errInvalid
-		}
-	case knob == "roce tos":
-		_, err = number(v, 256)
-	case knob == "roce traffic-class":
-		if v != "-1" {
-			_, err = number(v, 256)
-		}
-	case knob == "pci max-read-request":
-		if !slices.Contains([]string{"128", "256", "512", "1024", "2048", "4096"}, v) {
-			return errInvalid
-		}
-	case scope == "pause", scope == "flag":
 		if v != on && v != off {
-			return errInvalid
+			_, err = bits(v)
 		}
+	case knob == "cc cnp-dscp":
+		_, err = number[int](v, 64)
+	case knob == "cc cnp-priority":
+		_, err = number[int](v, 8)
+	case knob == "roce mode":
+		return oneOf("v1", "v2")
+	case knob == "roce tos", knob == "roce traffic-class" && v != "-1":
+		_, err = number[int](v, 256)
+	case knob == "roce traffic-class", scope == "irq":
+	case scope == "pci":
+		return oneOf("128", "256", "512", "1024", "2048", "4096")
+	case scope == "pause", scope == "flag":
+		return oneOf(on, off)
 	case scope == "fec":
-		if !slices.Contains([]string{"auto", off, "rs", "baser", "llrs"}, v) {
-			return errInvalid
-		}
+		return oneOf("auto", off, "rs", "baser", "llrs")
 	case scope == "ring":
-		_, err = number(v, 8193)
-	case scope == "irq":
+		_, err = number[int](v, 8193)
 	default:
-		_, err = number(v, 1<<32)
-	}
-	if err == nil {
-		n.words[scope+" "+field] = v
+		_, err = number[int](v, 1<<32)
 	}
 	return err
 }
@@ -245,45 +304,87 @@ func split(s string) (vs [8]string, err error) {
 	return vs, nil
 }
 
-func numbers(s string, limit int) (ns [8]int, err error) {
+func numbers[T uint8 | uint32](s string, limit uint64) (ns [8]T, err error) {
 	vs, err := split(s)
 	for i := range vs {
 		if err == nil {
-			ns[i], err = number(vs[i], limit)
+			ns[i], err = number[T](vs[i], limit)
 		}
 	}
 	return ns, err
 }
 
+func algorithms(s string) (as [8]dcb.TSA, err error) {
+	vs, err := split(s)
+	known := map[string]dcb.TSA{"strict": dcb.Strict, "cbs": dcb.CBShaper, "ets": dcb.Shared, "vendor": dcb.VendorTSA}
+	for i, v := range vs {
+		a, ok := known[v]
+		if err == nil && !ok {
+			err = errInvalid
+		}
+		as[i] = a
+	}
+	return as, err
+}
+
 // number is a decimal number below limit.
-func number(s string, limit int) (int, error) {
+func number[T int | uint8 | uint16 | uint32](s string, limit uint64) (T, error) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	switch {
-	case errors.Is(err, strconv.ErrRange), err == nil && n >= uint64(limit):
+	case errors.Is(err, strconv.ErrRange), err == nil && n >= limit:
 		return 0, errRange
 	case err != nil:
 		return 0, errInvalid
 	}
-	return int(n), nil
+	return T(n), nil
 }
 
-// priorities checks "none" or a list as "3 4".
-func priorities(s string) (string, error) {
+// bits reads "none" or a list as "3 4".
+func bits(s string) (b uint8, err error) {
 	if s == none {
-		return s, nil
+		return 0, nil
 	}
-	for _, w := range strings.Fields(s) {
-		if _, err := number(w, 8); err != nil {
-			return s, err
+	for w := range strings.FieldsSeq(s) {
+		n, err := number[uint8](w, 8)
+		if err != nil {
+			return 0, err
+		}
+		b |= 1 << n
+	}
+	if b == 0 {
+		return 0, errInvalid
+	}
+	return b, nil
+}
+
+// list is the way back.
+func list(b uint8) string {
+	var ws []string
+	for i := range 8 {
+		if b&(1<<i) != 0 {
+			ws = append(ws, strconv.Itoa(i))
 		}
 	}
-	if s == "" {
-		return s, errInvalid
+	if ws == nil {
+		return none
 	}
-	return s, nil
+	return strings.Join(ws, " ")
 }
 
-func sorted(ss []string) []string {
-	slices.Sort(ss)
-	return slices.Compact(ss)
+func mode(s string) (m dcb.DCBX, err error) {
+	for w := range strings.FieldsSeq(s) {
+		i := slices.Index([]string{"host", "lld-managed", "cee", "ieee", "static"}, w)
+		if i < 0 {
+			return 0, errInvalid
+		}
+		m |= 1 << i
+	}
+	return m, nil
+}
+
+func word(b bool) string {
+	if b {
+		return on
+	}
+	return off
 }

@@ -26,7 +26,9 @@ func TestFresh(t *testing.T) {
 		{"bcm57508", "cc cnp-priority", "7"},
 		{"bcm57508", "buffer sizes", ""},
 		{"e810", "ets prio-tc", "0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0"},
-		{"e810", "flag fw-lldp-agent", "off"},
+		{"e810", "flag fw-lldp-agent", "on"},
+		{"e810", "dcbx mode", "lld-managed ieee"},
+		{"hns3", "ets bandwidth", "0:100 1:0 2:0 3:0 4:0 5:0 6:0 7:0"},
 		{"virtio", "pfc priorities", ""},
 		{"virtio", "pause send", "on"},
 		{"made-up", "pfc priorities", "none"},
@@ -51,10 +53,10 @@ func TestSet(t *testing.T) {
 		{"connectx-7", "ets tsa", "0:ets 1:ets 2:strict 3:strict 4:strict 5:strict 6:strict 7:strict", "invalid argument"}, // shares sum up to 0
 		{"connectx-7", "ets prio-tc", "0:0 1:1", "invalid argument"},
 		{"e810", "ets prio-tc", "0:0 1:1 2:2 3:3 4:0 5:0 6:4 7:0", "invalid argument"},
-		{"e810", "app dscp 48", "6", "numerical result out of range"},
+		{"e810", "app dscp 48", "6", "invalid argument"},
 		{"e810", "flag fw-lldp-agent", "maybe", "invalid argument"},
 		{"connectx-7", "flag fw-lldp-agent", "off", "operation not supported"},
-		{"connectx-7", "dcbx mode", "cee ieee", "the driver refused it (1)"},
+		{"connectx-7", "dcbx mode", "host lld-managed ieee", "the driver answered neither done nor refused"},
 		{"bcm57508", "buffer sizes", "0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0", "operation not supported"},
 		{"connectx-7", "pci max-read-request", "4096", ""},
 		{"connectx-7", "pci max-read-request", "4000", "invalid argument"},
@@ -104,7 +106,7 @@ func TestCommitKnobs(t *testing.T) {
 		`{"key":["limit","/etc/security/limits.d/90-fabricctl.conf","memlock"],"after":"unlimited"}`,
 	}, ",") + "]}"
 	h.SetJobs("eth0", 12)
-	if got, want := say(commit), `{"error":{"code":"jobs","message":"commit: eth0 has 12 queue pairs of running programs, and setting pfc takes its link down"},"id":1}`; got != want {
+	if got, want := say(commit), `{"error":{"code":"jobs","message":"commit: eth0 has 12 queue pairs of running programs, and setting pfc ends them"},"id":1}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	h.SetJobs("eth0", 0)

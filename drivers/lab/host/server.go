@@ -68,9 +68,16 @@ func (h *Host) serverConfig() *ssh.ServerConfig {
 // serve runs one connection to its end.
 func (h *Host) serve(raw net.Conn) {
 	h.mu.Lock()
-	h.conns[raw] = true
-	h.counters.Connections++
+	lost := h.lost
+	if !lost {
+		h.conns[raw] = true
+		h.counters.Connections++
+	}
 	h.mu.Unlock()
+	if lost {
+		_ = raw.Close()
+		return
+	}
 	gone := make(chan struct{})
 	defer func() {
 		_ = raw.Close()

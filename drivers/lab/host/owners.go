@@ -1,0 +1,163 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+)
+
+// owners are those besides fabricctl that set what it sets, each with what ends that; and what else is worth a note.
+func (h *Host) owners() (owners, notes []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.links {
+		n := h.nics[l.Name]
+		if n == nil {
+			continue
+		}
+		s := h.state(n)
+		if s == nil || s.DCBX == nil {
+			continue
+		}
+		switch why := n.kind.foreign(*s.DCBX); {
+		case why == "":
+		case n.kind.takes():
+			notes = append(notes, l.Name+": "+why)
+		default:
+			owners = append(owners, fmt.Sprintf("%s: %s: %s", l.Name, why, strings.ReplaceAll(n.kind.remedy, "NETDEV", l.Name)))
+		}
+	}
+	return append(owners, h.foreign...), notes
+}
+
+// Lldpad is the sentence of fabricctl-host about a running lldpad, for SetOwners.
+const Lldpad = "lldpad runs and sets PFC, ETS and application priorities by itself: systemctl disable --now lldpad.service lldpad.socket"
+
+// SetOwners says who else sets what fabricctl sets, a sentence each, firmware aside.
+func (h *Host) SetOwners(sentences ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.foreign = slices.Clone(sentences)
+}
+
+// Firmware switches the LLDP agent of a NIC's firmware on or off, as a vendor's tool does.
+func (h *Host) Firmware(link string, rules bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, err := h.nicOn(link)
+	if err == nil && n.port == nil {
+		err = errSupported
+	}
+	if err != nil {
+		return err
+	}
+	n.port.Alter(func(hw *dcbfake.Hardware) {
+		switch {
+		case n.kind.flag != "" || n.kind.driver == "bnxt_en":
+			hw.FirmwareLLDP = rules
+		case rules:
+			hw.DCBX &^= dcb.Host
+		default:
+			hw.DCBX |= dcb.Host
+		}
+	})
+	return nil
+}
+
+// SetJobs says how many queue pairs running programs have on a link.
+func (h *Host) SetJobs(link string, queuePairs int) error {
+	return h.onNIC(link, func(n *nic) { n.jobs = queuePairs })
+}
+
+// SetGID moves the RoCE v2 GID of a link's IPv4 address to an index, as an address that comes or goes does; -1 = there is
+// none.
+func (h *Host) SetGID(link string, index int) error {
+	return h.onNIC(link, func(n *nic) { n.gid = index })
+}
+
+// StayDown lets a link stay down the next time that what is set takes it down. The time after it comes up again.
+func (h *Host) StayDown(link string) error {
+	return h.onNIC(link, func(n *nic) { n.stays = true })
+}
+
+func (h *Host) onNIC(link string, f func(*nic)) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, err := h.nicOn(link)
+	if err == nil {
+		f(n)
+	}
+	return err
+}
+
+// Reload loads the driver of a link anew: what it keeps in memory is lost, and mlx5 rewrites its traffic classes.
+func (h *Host) Reload(link string) error {
+	return h.onNIC(link, func(n *nic) {
+		n.words = n.fresh()
+		n.downs++
+		n.jobs = 0
+		if n.port != nil {
+			n.port.Reload()
+		}
+	})
+}
+
+// Reboot ends all connections and starts the machine anew: files stay, and what was set is lost.
+func (h *Host) Reboot() {
+	h.Disconnect()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.links {
+		l := &h.links[i]
+		l.MTU = h.opt.Links[i].MTU
+		n := h.nics[l.Name]
+		if n == nil {
+			continue
+		}
+		n.words, n.jobs, n.down = n.fresh(), 0, false
+		if n.port != nil {
+			n.port.Restart()
+			if n.kind.factory != nil {
+				n.port.Alter(n.kind.factory)
+			}
+		}
+	}
+	h.lost = false
+}
+
+// Lose cuts the host off, or brings it back: connections end and none is taken. Timers go on.
+func (h *Host) Lose(lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = lost
+	h.cut()
+}
+
+// Lost reports whether nobody reaches the host.
+func (h *Host) Lost() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
+}
+
+// reach looks whether a link that is down has the way to the host on it. The host's lock is held.
+func (h *Host) reach() {
+	down := slices.ContainsFunc(h.links, func(l Link) bool { return l.Management && h.nics[l.Name] != nil && h.nics[l.Name].down })
+	if down != h.lost {
+		h.lost = down
+		h.cut()
+	}
+}
+
+// cut ends the connections of a lost host, without waiting for anything. The host's lock is held.
+func (h *Host) cut() {
+	if !h.lost {
+		return
+	}
+	for c := range h.conns {
+		_ = c.Close()
+	}
+}
