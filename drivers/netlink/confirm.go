@@ -148,6 +148,19 @@ func (d *Device) Pending(ctx context.Context) ([]drivers.Tx, error) {
 	return out, ctx.Err()
 }
 
+// overdue says which transactions should have been taken back: their timer is gone, or cannot do it.
+func (d *Device) overdue() (notes []string, err error) {
+	ps, err := d.all()
+	for _, p := range ps {
+		if d.cfg.Now().Before(p.Deadline) {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("transaction %s was not confirmed and should have been taken back at %s: fabricctl-host revert %[1]s, or the next commit, does it",
+			p.ID, p.Deadline.UTC().Format(time.RFC3339)))
+	}
+	return notes, err
+}
+
 // Confirm takes the way back away, so that the timer finds nothing to do.
 func (d *Device) Confirm(ctx context.Context, tx drivers.TxID) error {
 	unlock, err := d.lock(ctx)

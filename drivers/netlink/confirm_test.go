@@ -247,6 +247,10 @@ func TestWayBackKnowsNICs(t *testing.T) {
 	if r.cfg.Catalog != nil {
 		t.Error("what tx1 knew is known afterwards")
 	}
+	const note = "transaction tx2 was not confirmed and should have been taken back at 2026-11-30T03:01:00Z: fabricctl-host revert tx2, or the next commit, does it"
+	if f, _, err := r.Facts(t.Context()); err != nil || !slices.Contains(f.Notes, note) {
+		t.Errorf("%v, notes:\n%s", err, strings.Join(f.Notes, "\n"))
+	}
 }
 
 // The process that waits for a deadline does not give up on a NIC that is busy just then.
