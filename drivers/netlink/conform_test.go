@@ -215,9 +215,6 @@ func TestFaultAtEveryWrite(t *testing.T) {
 					"app|eth0|dscp 26=3", "app|eth0|dscp 48=2", "pfc|eth0|priorities=3", "link|eth0|mtu=9000",
 					"ets|eth0|tsa=0:ets 1:ets 2:strict 3:strict 4:strict 5:strict 6:strict 7:strict", "ets|eth0|bandwidth=0:50 1:50 2:0 3:0 4:0 5:0 6:0 7:0",
 				}
-				if k.name == "mlx5" {
-					want[5] = "ets|eth0|bandwidth=0:50 1:50 2:100 3:100 4:100 5:100 6:100 7:100"
-				}
 				if k.name != "ice" {
 					want = append(want, "ets|eth0|prio-tc=0:0 1:0 2:0 3:1 4:0 5:0 6:2 7:0")
 				}

@@ -44,7 +44,7 @@ func dcbSettings(link string, s *dcb.State) render.Config {
 	if s.ETS != nil {
 		put(scopeETS, "prio-tc", list8(s.ETS.PrioTC[:], number[uint8]))
 		put(scopeETS, "tsa", list8(s.ETS.TSA[:], tsaWord))
-		put(scopeETS, "bandwidth", list8(s.ETS.TxBW[:], number[uint8]))
+		put(scopeETS, "bandwidth", list8(shares(s.ETS), number[uint8]))
 		put(scopeETS, "willing", onOff(s.ETS.Willing != 0))
 	}
 	byField := map[string]string{}
@@ -63,6 +63,18 @@ func dcbSettings(link string, s *dcb.State) render.Config {
 		put(scopeRate, "kbits", list8(s.MaxRate[:], number[uint64]))
 	}
 	return c.Sorted()
+}
+
+// shares is the bandwidth of the traffic classes, 0 where a class does not share by it: there the number means nothing
+// (IEEE 802.1Qaz), and drivers show what they like, mlx5 100.
+func shares(e *dcb.ETS) []uint8 {
+	share := e.TxBW
+	for i, t := range e.TSA {
+		if t != dcb.Shared {
+			share[i] = 0
+		}
+	}
+	return share[:]
 }
 
 func appField(a dcb.App) string { return fmt.Sprintf("%s %d", a.Selector, a.Protocol) }

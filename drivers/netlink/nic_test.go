@@ -72,7 +72,7 @@ func wanted(kind, link string) []string {
 		return slices.Concat(own, all64(link, map[int]int{26: 3, 48: 6}), []string{
 			"ets|" + link + "|prio-tc=0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7",
 			"ets|" + link + "|tsa=0:ets 1:ets 2:ets 3:ets 4:ets 5:ets 6:strict 7:ets",
-			"ets|" + link + "|bandwidth=0:20 1:10 2:10 3:40 4:10 5:5 6:100 7:5",
+			"ets|" + link + "|bandwidth=0:20 1:10 2:10 3:40 4:10 5:5 6:0 7:5",
 			"pfc|" + link + "|priorities=3", "pfc|" + link + "|delay=30",
 			"cc|" + link + "|ai_rate=10", "cc|" + link + "|cnp-dscp=46", "roce|" + link + "|tos=104", "roce|" + link + "|mode=v2",
 			"pci|" + link + "|max-read-request=4096", "irq|" + link + "|affinity=spread", "ring|" + link + "|rx=8192", "fec|" + link + "|mode=auto",

@@ -26,9 +26,6 @@ func drawn(t *rapid.T, kind string) []string {
 	}
 	share := rapid.IntRange(1, 99).Draw(t, "share")
 	bw, tsa, prio := fmt.Sprintf("0:%d 1:%d 2:0 3:0 4:0 5:0 6:0 7:0", share, 100-share), "0:ets 1:ets 2:strict 3:strict 4:strict 5:strict 6:strict 7:strict", ""
-	if kind == "mlx5" {
-		bw = fmt.Sprintf("0:%d 1:%d 2:100 3:100 4:100 5:100 6:100 7:100", share, 100-share)
-	}
 	for p := range 8 {
 		tc := rapid.IntRange(0, 2).Draw(t, "class")
 		if p == 0 {
