@@ -149,8 +149,11 @@ func (d *Device) Pending(ctx context.Context) ([]drivers.Tx, error) {
 }
 
 // overdue says which transactions should have been taken back: their timer is gone, or cannot do it.
-func (d *Device) overdue() (notes []string, err error) {
+func (d *Device) overdue() (notes []string) {
 	ps, err := d.all()
+	if err != nil {
+		return []string{fmt.Sprintf("whether a change waits to be taken back cannot be read: %v", err)}
+	}
 	for _, p := range ps {
 		if d.cfg.Now().Before(p.Deadline) {
 			continue
@@ -158,7 +161,7 @@ func (d *Device) overdue() (notes []string, err error) {
 		notes = append(notes, fmt.Sprintf("transaction %s was not confirmed and should have been taken back at %s: fabricctl-host revert %[1]s, or the next commit, does it",
 			p.ID, p.Deadline.UTC().Format(time.RFC3339)))
 	}
-	return notes, err
+	return notes
 }
 
 // Confirm takes the way back away, so that the timer finds nothing to do.

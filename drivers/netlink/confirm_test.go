@@ -251,6 +251,12 @@ func TestWayBackKnowsNICs(t *testing.T) {
 	if f, _, err := r.Facts(t.Context()); err != nil || !slices.Contains(f.Notes, note) {
 		t.Errorf("%v, notes:\n%s", err, strings.Join(f.Notes, "\n"))
 	}
+	if err := os.WriteFile(r.pendingFile("tx3"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, _, err := r.Facts(t.Context()); err != nil || !strings.Contains(strings.Join(f.Notes, "\n"), "whether a change waits to be taken back cannot be read: ") {
+		t.Errorf("a damaged file: %v, notes:\n%s", err, strings.Join(f.Notes, "\n"))
+	}
 }
 
 // The process that waits for a deadline does not give up on a NIC that is busy just then.

@@ -89,11 +89,7 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		}
 	}
 	f.Model = strings.Join(slices.Sorted(maps.Keys(models)), ",")
-	overdue, err := d.overdue()
-	if err != nil {
-		return render.Facts{}, caps, err
-	}
-	f.Notes = append(f.Notes, overdue...)
+	f.Notes = append(f.Notes, d.overdue()...)
 	owners, notes := d.owners(m)
 	f.Owners = owners
 	f.Notes = append(append(f.Notes, notes...), d.networkNotes(m, addrs)...)
