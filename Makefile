@@ -39,6 +39,7 @@ fuzz:
 # What must be fast, against programs that do the least of the same: writes the table of docs/evidence/speed.md.
 bench:
 	FABRICCTL_SPEED=$(CURDIR)/docs/evidence/speed.md $(GO) test -count 1 -timeout 30m -run '^TestSpeed$$' ./cmd/fabricctl
+	FABRICCTL_SCALE=$(CURDIR)/docs/evidence/scale.md $(GO) test -count 1 -timeout 30m -run '^TestHostScale$$' ./cmd/fabricctl
 
 # Tests inside a real kernel that boots under QEMU: tools/vm/README.md. UPDATE=-update takes the tables of the run over
 # into docs/evidence/hosts.md; without it they must be the same. Without qemu it fails, or is skipped with

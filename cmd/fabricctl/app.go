@@ -19,6 +19,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
+	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
@@ -48,6 +49,7 @@ type app struct {
 
 	log   *slog.Logger
 	known gnmi.Known // what this call has learned of its switches
+	hosts ssh.Known  // the known_hosts files that it has read
 }
 
 // run is the whole program: it returns the exit code.

@@ -199,7 +199,7 @@ func (d *dialler) sshUser(ctx context.Context, e *model.Endpoint) (ssh.Config, e
 	if c.User, err = d.text(ctx, e.SSH.Username); err != nil {
 		return c, fmt.Errorf("username: %w", err)
 	}
-	c.KnownHosts = d.knownHosts(e)
+	c.KnownHosts, c.Known = d.knownHosts(e), &d.app.hosts
 	if k := e.SSH.Key; k.Set {
 		c.Keys = []ssh.Key{{Path: path(k)}}
 	}

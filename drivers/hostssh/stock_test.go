@@ -92,8 +92,14 @@ func TestStockToolsRecorded(t *testing.T) {
 		{takeRoCEToS, "104\n", []string{"roce|dcb0|tos = 104"}},
 		{takeTrafficClass, "Global tclass=106\n", []string{"roce|dcb0|traffic-class = 106"}},
 		// No answer is no knowledge.
-		{takePFC, "dcb: No such device\n", nil}, {takeETS, `{"tc_bw":[1]}`, nil}, {takeDCBX, "[1", nil}, {takeBuffer, "{}", nil}, {takeMaxRate, "null", nil},
-		{takeRoCEToS, "cat: Permission denied", nil}, {takeRing, "netlink error: Operation not supported", nil}, {takeFEC, "", nil},
+		{takePFC, "dcb: No such device\n", nil},
+		{takeETS, `{"tc_bw":[1]}`, nil},
+		{takeDCBX, "[1", nil},
+		{takeBuffer, "{}", nil},
+		{takeMaxRate, "null", nil},
+		{takeRoCEToS, "cat: Permission denied", nil},
+		{takeRing, "netlink error: Operation not supported", nil},
+		{takeFEC, "", nil},
 	} {
 		n := &nicView{HostNIC: render.HostNIC{Name: "dcb0"}}
 		c.take(n, []byte(c.said))

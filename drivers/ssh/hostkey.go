@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -97,10 +96,11 @@ func newHostKeys(c Config, addr string) (*hostKeys, error) {
 			return nil, fmt.Errorf("known_hosts: %w", err)
 		}
 	}
-	callback, err := knownhosts.New(present...)
+	known, err := c.Known.read(present)
 	if err != nil {
 		return nil, err
 	}
+	callback := known.callback
 	h.callback = callback
 	// A key that nobody has makes the library list the keys that it would accept. Asking the server for those types
 	// only keeps a server that has several from showing another one, which would look like a changed key.
@@ -108,7 +108,7 @@ func newHostKeys(c Config, addr string) (*hostKeys, error) {
 	if err := callback(addr, noAddr{}, noKey{}); errors.As(err, &miss) {
 		for _, k := range miss.Want {
 			h.known = append(h.known, describe(k))
-			h.algorithms = append(h.algorithms, algorithms(k)...)
+			h.algorithms = append(h.algorithms, known.algorithms(k)...)
 		}
 	}
 	slices.Sort(h.algorithms)
@@ -147,8 +147,8 @@ func describe(k knownhosts.KnownKey) string {
 
 // algorithms are the host key algorithms with which a key of known_hosts can be proved. RSA with SHA-1 is not among
 // them.
-func algorithms(k knownhosts.KnownKey) []string {
-	if isAuthority(k) {
+func (f *knownFiles) algorithms(k knownhosts.KnownKey) []string {
+	if f.authorities[place{k.Filename, k.Line}] {
 		return []string{
 			xssh.CertAlgoED25519v01, xssh.CertAlgoECDSA256v01, xssh.CertAlgoECDSA384v01, xssh.CertAlgoECDSA521v01,
 			xssh.CertAlgoRSASHA256v01, xssh.CertAlgoRSASHA512v01,
@@ -158,16 +158,6 @@ func algorithms(k knownhosts.KnownKey) []string {
 		return []string{xssh.KeyAlgoRSASHA256, xssh.KeyAlgoRSASHA512}
 	}
 	return []string{k.Key.Type()}
-}
-
-// isAuthority reports whether the line of k is a @cert-authority one, which the library does not tell.
-func isAuthority(k knownhosts.KnownKey) bool {
-	b, err := os.ReadFile(k.Filename)
-	if err != nil {
-		return false
-	}
-	lines := bytes.Split(b, []byte("\n"))
-	return k.Line <= len(lines) && bytes.HasPrefix(bytes.TrimSpace(lines[k.Line-1]), []byte("@cert-authority"))
 }
 
 // noKey is a public key that matches nothing.

@@ -36,6 +36,7 @@ type Config struct {
 	Agent    string // socket of ssh-agent (SSH_AUTH_SOCK); "" = none
 
 	KnownHosts []string // OpenSSH known_hosts files; missing ones count as empty
+	Known      *Known   // remembers them from dial to dial; nil = read anew each time
 	Insecure   bool     // accept any host key, with a warning in the log
 
 	Via       []Config      // jump hosts, the first one reached directly; theirs must be empty
