@@ -159,7 +159,7 @@ func TestImportHosts(t *testing.T) {
 	}
 	for _, want := range []string{
 		"mtu: {fabric: 9214B, host: 1500B}\n", "nccl: {class: lossless-3, timeout: 22}\n", `- {a: "host1:rdma0", b: "leaf1:Ethernet1-1"}`,
-		"    - name: host1\n      role: host\n      platform: linux/generic\n      ports:\n        - {name: rdma0, iface: rdma0, role: nic}\n",
+		"    - name: host1\n      role: host\n      platform: linux/generic\n      ports:\n        - {name: rdma0, iface: rdma0, role: nic, nic: connectx-7, rdma: mlx5_0}\n",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s\n%s", want, text, r)
