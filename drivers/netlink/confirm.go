@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,10 +30,33 @@ type pending struct {
 	ID       drivers.TxID    `json:"tx"`
 	State    drivers.TxState `json:"state"` // open until all is written
 	Deadline time.Time       `json:"deadline"`
+	Boot     string          `json:"boot,omitempty"`   // of the kernel that ran then
+	Uptime   float64         `json:"uptime,omitempty"` // seconds that it will have run at the deadline; 0 = not known
 	Undo     []render.Change `json:"undo"`
 
 	// NICs is what a user said of NICs, as profiles.Catalog tells it: the process that takes back was not told.
 	NICs []json.RawMessage `json:"nics,omitempty"`
+}
+
+// over reports whether the time of a transaction is over: by the kernel's uptime, which no clock that is set moves, and
+// after a reboot by the clock.
+func (d *Device) over(p pending) bool {
+	if now := d.uptime(); now > 0 && p.Uptime > 0 && p.Boot == d.boot() {
+		return now >= p.Uptime
+	}
+	return !d.cfg.Now().Before(p.Deadline)
+}
+
+func (d *Device) boot() string { return said(d.tree, "proc/sys/kernel/random/boot_id") }
+
+// uptime is the seconds that the kernel has run; 0 = not known.
+func (d *Device) uptime() float64 {
+	s, _, _ := strings.Cut(said(d.tree, "proc/uptime"), " ")
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || v < 0 {
+		return 0
+	}
+	return v
 }
 
 // txName is what an id may be: it becomes a file's name.
@@ -57,7 +81,10 @@ func (d *Device) begin(ctx context.Context, tx drivers.TxID, todo []render.Chang
 	if err != nil {
 		return err
 	}
-	p := pending{ID: tx, State: drivers.TxOpen, Deadline: d.cfg.Now().Add(within), Undo: render.Undo(todo), NICs: cat.Tell(true)}
+	p := pending{ID: tx, State: drivers.TxOpen, Deadline: d.cfg.Now().Add(within), Boot: d.boot(), Undo: render.Undo(todo), NICs: cat.Tell(true)}
+	if now := d.uptime(); now > 0 {
+		p.Uptime = now + within.Seconds()
+	}
 	if err := put(d.pendingFile(tx), p, d.cfg.Hook); err != nil {
 		return fmt.Errorf("keep the way back: %w", err)
 	}
@@ -155,7 +182,7 @@ func (d *Device) overdue() (notes []string) {
 		return []string{fmt.Sprintf("whether a change waits to be taken back cannot be read: %v", err)}
 	}
 	for _, p := range ps {
-		if d.cfg.Now().Before(p.Deadline) {
+		if !d.over(p) {
 			continue
 		}
 		notes = append(notes, fmt.Sprintf("transaction %s was not confirmed and should have been taken back at %s: fabricctl-host revert %[1]s, or the next commit, does it",
@@ -177,7 +204,7 @@ func (d *Device) Confirm(ctx context.Context, tx drivers.TxID) error {
 		return d.named("confirm", err)
 	case p.State != drivers.TxTimed:
 		return d.named("confirm", fmt.Errorf("transaction %s was not written to its end: abort it", tx))
-	case !d.cfg.Now().Before(p.Deadline):
+	case d.over(p):
 		return d.named("confirm", errors.Join(fmt.Errorf("the time of transaction %s was over at %s", tx, p.Deadline.UTC().Format(time.RFC3339)), d.takeBack(ctx, p)))
 	}
 	return d.named("confirm", d.forgetPending(tx))
@@ -215,7 +242,7 @@ func (d *Device) expire(ctx context.Context) error {
 	}
 	var errs []error
 	for _, p := range slices.Backward(ps) {
-		if d.cfg.Now().Before(p.Deadline) {
+		if !d.over(p) {
 			continue
 		}
 		if err := d.takeBack(ctx, p); err != nil {

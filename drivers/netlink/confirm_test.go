@@ -286,3 +286,64 @@ func TestAwaitTriesAgain(t *testing.T) {
 		}
 	}
 }
+
+// A clock that is set moves no deadline; a reboot leaves the clock alone to judge.
+func TestClockIsSet(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	r.tree.files["proc/sys/kernel/random/boot_id"] = "one\n"
+	r.tree.files["proc/uptime"] = "1000.50 90.0\n"
+	if err := r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	enabled := func() uint8 {
+		t.Helper()
+		if err := r.Expire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return n.Hardware().PFC.Enabled
+	}
+	r.clock = r.clock.Add(24 * time.Hour)
+	if enabled() != 8 {
+		t.Error("the clock went forward, and it was taken back early")
+	}
+	r.clock = r.clock.Add(-48 * time.Hour)
+	r.tree.files["proc/uptime"] = "1060.50 90.0\n"
+	if f, _, err := r.Facts(t.Context()); err != nil || !strings.Contains(strings.Join(f.Notes, "\n"), "transaction tx1 was not confirmed") {
+		t.Errorf("%v, %q", err, f.Notes)
+	}
+	if enabled() != 0 {
+		t.Error("the clock went back, and it was not taken back")
+	}
+	if err := r.Commit(t.Context(), "tx2", changes(t, r, "pfc|eth0|priorities=3"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	r.tree.files["proc/sys/kernel/random/boot_id"], r.tree.files["proc/uptime"] = "two\n", "5.0 1.0\n"
+	if enabled() != 8 {
+		t.Error("taken back right after a reboot, long before its time")
+	}
+	r.clock = r.clock.Add(2 * time.Minute)
+	if enabled() != 0 {
+		t.Error("not taken back after a reboot")
+	}
+}
+
+// A driver that answers 1 to a DCBX mode has not acknowledged it.
+func TestDCBXRefused(t *testing.T) {
+	r, n := nicRig(t, "bnxt")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX = dcb.IEEE })
+	cs := changes(t, r, "dcbx|eth0|mode=host ieee")
+	n.Alter(func(h *dcbfake.Hardware) { h.FirmwareLLDP = true }) // between the look and the write it cannot be
+	r.cfg.Hook = func(string) {}
+	err := r.Commit(t.Context(), "tx1", cs, 0)
+	if err == nil || errors.As(err, new(*drivers.DiffersError)) {
+		t.Errorf("got %v", err)
+	}
+	n.Alter(func(h *dcbfake.Hardware) { h.FirmwareLLDP = false })
+	cs = changes(t, r, "dcbx|eth0|mode=host ieee")
+	n.Use(dcbfake.BNXT().Refusing(1, dcbfake.DCBX))
+	err = r.Commit(t.Context(), "tx2", cs, 0)
+	if err == nil || !strings.Contains(err.Error(), `device refused "dcbx|eth0|mode host ieee": the driver answered 1`) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -63,7 +63,7 @@ func (m *memory) load() error {
 		err = json.Unmarshal(b, &m.kept)
 	}
 	if err != nil {
-		return fmt.Errorf("what was there before: %w", err)
+		return fmt.Errorf("what was there before our edits is not readable: %w: move %s away to go on without it", err, m.file())
 	}
 	return nil
 }

@@ -159,10 +159,19 @@ func (n *nicWork) writeDCBX(ctx context.Context) error {
 		mode = 0 // what these drivers take for giving back, and show as the versions that they speak
 	}
 	r, err := dcb.DCBXRequest(n.nic.Name, mode)
-	if err := n.refused(ctx, n.send(ctx, r, err), scopeDCBX); err != nil {
-		return err
+	if err == nil {
+		n.w.d.cfg.Hook("write " + n.nic.Name + " before")
+		err = n.w.d.cfg.DCB.Do(ctx, r)
+		n.w.d.cfg.Hook("write " + n.nic.Name + " after")
 	}
-	return n.readBack(ctx, scopeDCBX)
+	if err != nil && !errors.Is(err, dcb.ErrReadBack) {
+		return n.refused(ctx, err, scopeDCBX)
+	}
+	differs := n.readBack(ctx, scopeDCBX)
+	if differs != nil && err != nil && ctx.Err() == nil { // the driver did not acknowledge it
+		return n.refused(ctx, err, scopeDCBX)
+	}
+	return differs
 }
 
 // writePFC sets which priorities have PFC. What is in force already is never sent again: drivers flap on it. In the end

@@ -96,7 +96,7 @@ func (d *Device) await(ctx context.Context, tx drivers.TxID, tick <-chan time.Ti
 			return nil
 		}
 		ticks := 1
-		if !d.cfg.Now().Before(ps[i].Deadline) {
+		if d.over(ps[i]) {
 			if failed = d.Expire(ctx); failed == nil {
 				return nil
 			}

@@ -28,7 +28,7 @@ func (d *Device) limitsOfVerbs(ctx context.Context, ports []rdmaPort) map[string
 	if len(ports) == 0 || d.cfg.Run == nil || !there(d.tree, verbsProgram) {
 		return nil
 	}
-	of := said(d.tree, "proc/sys/kernel/random/boot_id")
+	of := d.boot()
 	for _, p := range ports {
 		of += " " + p.device + "=" + said(d.tree, sysRDMA+"/"+p.device+"/fw_ver")
 	}
