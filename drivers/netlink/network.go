@@ -82,7 +82,7 @@ func (d *Device) networkNotes(m *machine, addrs map[int32][]netip.Prefix) []stri
 	var order []netip.Prefix
 	for _, n := range m.nics {
 		for _, p := range prefixes(addrs, m.on(n)) {
-			if !p.Addr().Is4() || p.Bits() >= 31 {
+			if !p.Addr().Is4() {
 				continue
 			}
 			net := p.Masked()

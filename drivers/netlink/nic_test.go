@@ -354,3 +354,79 @@ func TestTakesOver(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+// A driver that moves one thing with another is put right, and where that does not help it is said what it moved.
+func TestMovesAnotherThing(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		r, n := nicRig(t, "mlx5")
+		n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+		if err := r.Commit(t.Context(), "tx0", changes(t, r, "app|eth0|dscp 26=3"), 0); err != nil {
+			t.Fatal(err)
+		}
+		cs := changes(t, r, "pfc|eth0|priorities=3")
+		d := dcbfake.MLX5()
+		setPFC, setETS, moved := d.SetPFC, d.SetETS, false
+		move := func(n *dcbfake.NIC) dcb.ETS {
+			e, _ := d.GetETS(n)
+			e.PrioTC[3] = 0
+			return e
+		}
+		d.SetPFC = func(n *dcbfake.NIC, p dcb.PFC) int {
+			moved = true
+			setETS(n, move(n))
+			return setPFC(n, p)
+		}
+		d.SetETS = func(n *dcbfake.NIC, e dcb.ETS) int {
+			if again && moved {
+				e.PrioTC[3] = 0
+			}
+			return setETS(n, e)
+		}
+		n.Use(d)
+		err := r.Commit(t.Context(), "tx1", cs, 0)
+		switch {
+		case !again && (err != nil || n.Hardware().ETS.PrioTC[3] != 3):
+			t.Errorf("%v, %+v", err, n.Hardware().ETS)
+		case again && (err == nil || !strings.Contains(err.Error(), "the driver moved ets|eth0|prio-tc from")):
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A directory of configfs stays as long as one of its settings was set by us, and a setting that goes before says again
+// what it said at first.
+func TestConfigfs(t *testing.T) {
+	r, _ := nicRig(t, "mlx5")
+	was := read(t, r.Device)
+	tos := changes(t, r, "roce|eth0|tos=104")
+	if err := r.Commit(t.Context(), "tx1", tos, 0); err != nil {
+		t.Fatal(err)
+	}
+	mode := changes(t, r, "roce|eth0|mode=v1")
+	if err := r.Commit(t.Context(), "tx2", mode, 0); err != nil {
+		t.Fatal(err)
+	}
+	r.reopen()
+	if err := r.Commit(t.Context(), "tx3", changes(t, r, "roce|eth0|tos=-"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"tos": "0\n", "mode": "IB/RoCE v1\n"} {
+		if got := r.tree.files["sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_"+file]; got != want {
+			t.Errorf("%s is %q", file, got)
+		}
+	}
+	if err := r.Commit(t.Context(), "tx4", changes(t, r, "roce|eth0|mode=-"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(was, read(t, r.Device)); d != "" {
+		t.Error(d)
+	}
+	// One that somebody else made is not ours to remove.
+	if err := mkdirRDMACM(r.tree, "sys/kernel/config/rdma_cm/mlx5_0"); err != nil {
+		t.Fatal(err)
+	}
+	err := r.Commit(t.Context(), "tx5", changes(t, r, "roce|eth0|tos=-"), 0)
+	if err == nil || !strings.Contains(err.Error(), "was not made by fabricctl") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -132,6 +132,18 @@ func TestFilesComeBack(t *testing.T) {
 	}
 	one = step("nccl|/etc/nccl.conf|NCCL_IB_TC=104")
 	text, _ := os.ReadFile(conf)
+	if err := os.WriteFile(conf, append([]byte("# a comment of theirs\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back(one)
+	if b, _ := os.ReadFile(conf); string(b) != "# a comment of theirs\n# x\r\nNCCL_DEBUG=INFO\n" {
+		t.Errorf("%q", b)
+	}
+	if err := os.WriteFile(conf, []byte("# x\r\nNCCL_DEBUG=INFO"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one = step("nccl|/etc/nccl.conf|NCCL_IB_TC=104")
+	text, _ = os.ReadFile(conf)
 	if err := os.WriteFile(conf, append(text, "NCCL_X=1\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
