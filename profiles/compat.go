@@ -21,6 +21,13 @@ const (
 	GradeBad  Grade = "bad"  // it is known not to work
 )
 
+// Whose driver a row of the compatibility matrix is about.
+const (
+	WhoseKernel   = "kernel"   // the kernel's own
+	WhoseMainline = "mainline" // of those, as kernel.org has it in that release
+	WhoseVendor   = "vendor"
+)
+
 // CompatRow is a row of the compatibility matrix. It fits a build when every condition that it has holds; a condition on something
 // that the host did not say does not.
 type CompatRow struct {
@@ -28,7 +35,7 @@ type CompatRow struct {
 	Description   string   // for people
 	NICs          []string // of the catalog; empty = any
 	Drivers       []string // Linux network drivers; empty = any
-	Whose         string   // "kernel", "vendor": whose driver; "" = either
+	Whose         string   // whose driver: a Whose constant; "" = anybody's
 	DriverVersion []string // bounds, all of which hold: ">= 24.10"; MLNX_OFED and DOCA-OFED give their drivers their own version
 	Firmware      []string // bounds of firmware
 	Kernel        []string // bounds of the kernel's release
@@ -47,7 +54,7 @@ func rowSpecs() []spec[CompatRow] {
 		text("description", "for people", func(r *CompatRow) *string { return &r.Description }),
 		names("nics", "NIC", "NICs that it is about, by their names", Name, func(r *CompatRow) *[]string { return &r.NICs }),
 		names("drivers", "driver", "Linux network drivers that it is about", Name, func(r *CompatRow) *[]string { return &r.Drivers }),
-		word("whose", "whose driver it is about: the kernel's own or the vendor's", []string{"kernel", "vendor"}, func(r *CompatRow) *string { return &r.Whose }),
+		word("whose", "whose driver it is about: the kernel's own, the vendor's, or mainline: the kernel's own where the distribution brings in none from newer kernels", []string{WhoseKernel, WhoseMainline, WhoseVendor}, func(r *CompatRow) *string { return &r.Whose }),
 		bounds("driver_version", "versions of the driver: \">= 24.10\"; of MLNX_OFED and DOCA-OFED it is theirs", func(r *CompatRow) *[]string { return &r.DriverVersion }),
 		bounds("firmware", "versions of firmware: \"< *.43\", with * for a part that may be anything", func(r *CompatRow) *[]string { return &r.Firmware }),
 		bounds("kernel", "releases of the kernel: \"< 5.14\"", func(r *CompatRow) *[]string { return &r.Kernel }),
@@ -145,9 +152,29 @@ func (r CompatRow) about(b Build) bool {
 }
 
 func (r CompatRow) fits(b Build) bool {
-	return r.about(b) && (r.Whose == "" || b.Driver != "" && (r.Whose == "vendor") == b.Vendor) &&
+	return r.about(b) && b.of(r.Whose) &&
 		within(r.DriverVersion, b.DriverVersion) && within(r.Firmware, b.Firmware) && within(r.Kernel, b.Kernel)
 }
+
+// of reports whether the driver is this one's.
+func (b Build) of(whose string) bool {
+	switch {
+	case whose == "":
+		return true
+	case b.Driver == "":
+		return false
+	case whose == WhoseMainline:
+		return !b.Vendor && b.Kernel != "" && !backports.MatchString(machine.ReplaceAllString(b.Kernel, ""))
+	}
+	return (whose == WhoseVendor) == b.Vendor
+}
+
+// Distributions that bring drivers of newer kernels into theirs mark its release (.el9, .oe2203, .al8, .ky10), or are
+// SUSE. What is neither is taken for a kernel as it was released.
+var (
+	backports = regexp.MustCompile(`\.[a-z]|-default$`)
+	machine   = regexp.MustCompile(`\.(x86_64|aarch64|loongarch64|riscv64|ppc64le|s390x|amd64|arm64)$`)
+)
 
 // within reports whether a version that a device gives holds all bounds.
 func within(bounds []string, version string) bool {

@@ -75,7 +75,16 @@ func TestMatrix(t *testing.T) {
 		{Build{NIC: "e810", Driver: "ice", Kernel: "6.12.0"}, ""},
 		{Build{NIC: "e810", Driver: "ice", Vendor: true, DriverVersion: "1.14.9", Kernel: "5.10.0"}, ""},
 		{Build{NIC: "bcm57508", Driver: "bnxt_en", Firmware: "216.0.220.0"}, "warn bnxt-firmware-with-rocev1"},
-		{Build{NIC: "xsc", Driver: "xsc_pci"}, "bad xsc-kernel-without-rdma"},
+		{Build{NIC: "e810", Driver: "ice", Kernel: "4.18.0-553.el8_10.x86_64"}, ""},              // RHEL 8 has irdma
+		{Build{NIC: "e810", Driver: "ice", Kernel: "5.14.0-427.13.1.el9_4.x86_64"}, ""},          // RHEL 9 has the map
+		{Build{NIC: "e810", Driver: "ice", Kernel: "5.14.21-150500.55.83-default"}, ""},          // SLES 15
+		{Build{Driver: "hns3", Kernel: "5.10.0-216.0.0.115.oe2203sp4.aarch64"}, ""},              // openEuler
+		{Build{Driver: "hns3", Kernel: "5.10.0-33-arm64"}, "bad hns3-kernel-without-dscp"},       // Debian
+		{Build{Driver: "hns3", Kernel: "5.15.0-113-generic"}, "bad hns3-kernel-without-dscp"},    // Ubuntu
+		{Build{Driver: "hns3", Kernel: "5.15.0.x86_64"}, "bad hns3-kernel-without-dscp"},         // built by hand
+		{Build{NIC: "xsc", Driver: "xsc_pci", Kernel: "6.18.2"}, "warn xsc-kernel-without-rdma"}, //
+		{Build{NIC: "xsc", Driver: "xsc_pci", Kernel: "7.2.0"}, ""},                              // nobody looked
+		{Build{NIC: "xsc", Driver: "xsc_pci"}, ""},                                               // the kernel is not known
 		{Build{NIC: "pollara-400", Driver: "ionic", Kernel: "6.8.0"}, "bad ionic-kernel-without-rdma"},
 		{Build{}, ""},
 	} {

@@ -83,10 +83,14 @@ func (c *Catalog) matrix(fleet []Fitted) diag.List {
 	var l diag.List
 	for key, fs := range of {
 		v := verdicts[key]
+		or := "acknowledge compatibility with the reason"
+		if v.Grade == GradeBad { // an error, which nobody can acknowledge
+			or = "correct the row in a Profile document of your own"
+		}
 		x := diag.Finding{
 			Rule: "compatibility", Severity: map[Grade]diag.Severity{GradeBad: diag.Error, GradeWarn: diag.Warning}[v.Grade], Pos: fs[0].Pos, At: fs[0].at(),
 			Msg:  fmt.Sprintf("%s %s (%s; %s confidence), on %s", key.build, v.Says, v.Source, v.Confidence, places(fs)),
-			Hint: cmp.Or(v.Remedy, "bring it to another version, or acknowledge compatibility with the reason"), Devices: devices(fs),
+			Hint: cmp.Or(v.Remedy, "bring it to another version, or "+or), Devices: devices(fs),
 		}
 		if v.Pos.File != "" && !v.BuiltIn {
 			x.Related = append(x.Related, diag.Related{Pos: v.Pos, Msg: "the row " + v.Name + " of the matrix stands here"})

@@ -35,7 +35,7 @@ func stages() map[string]string {
 		"load":   "Said of the documents of a model, by validate and by every verb that reads one. The finding stands at the value to change, and its hint says what to write.",
 		"render": "Said of what a target can express and what stays on it, by validate, render and plan.",
 		"plan":   "Said of a device when it is read and planned, by plan, apply and drift.",
-		"check":  "Said of the fabric as it is live, by check and doctor.",
+		"check":  "Said of the fabric as it is live, by check and doctor, and by plan, which is never refused for it.",
 		"import": "Said of devices that a model is made from, by import.",
 	}
 }

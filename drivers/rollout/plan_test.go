@@ -15,9 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -552,5 +554,45 @@ func TestPlanOutlookOfParts(t *testing.T) {
 		if len(l) != 1 || l[0].Rule != "mtu-path" || l[0].Severity != c.severity {
 			t.Errorf("%s: got %v, want one %s of mtu-path", name, l, c.severity)
 		}
+	}
+}
+
+// What NICs run is said of a plan, and never refuses it.
+func TestPlanSaysWhatNICsRun(t *testing.T) {
+	cat, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFabric(stateDir(t), "h1", "h2", "h3")
+	nic := func(host, driver, firmware string) {
+		b := f.boxes[host]
+		b.facts.NICs = []render.HostNIC{
+			{Name: "p1", Model: "15b3:1023", Driver: "mlx5_core", OutOfTree: true, DriverVersion: driver, Firmware: firmware},
+			{Name: "management", Model: "15b3:1021", Driver: "mlx5_core", OutOfTree: true, DriverVersion: "24.10", Firmware: "28.20.1000"},
+		}
+	}
+	said := func() []string {
+		t.Helper()
+		p, err := f.e.Plan(context.Background(), f.net, PlanOptions{Fabric: &model.Fabric{Catalog: cat}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Refused() || p.Refusal() != nil {
+			t.Errorf("refused: %v", p.Refusal())
+		}
+		var got []string
+		for _, x := range p.Finds {
+			got = append(got, x.Word()+" "+x.Rule+" "+strings.Join(x.Devices, ","))
+		}
+		return got
+	}
+	if got := said(); len(got) > 0 {
+		t.Errorf("NICs that nobody read: %v", got)
+	}
+	nic("h1", "25.07-0.9.7", "40.46.1006")
+	nic("h2", "25.07-0.9.7", "40.46.1006")
+	nic("h3", "24.10-1.1.4", "40.46.1006")
+	if d := cmp.Diff([]string{"warning compatibility h3", "warning fleet-versions h3"}, said()); d != "" {
+		t.Errorf("a driver without this NIC (-want +got):\n%s", d)
 	}
 }

@@ -61,6 +61,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 		}
 		return nil, fmt.Errorf("plan: %w; not read: %s", err, strings.Join(silent, ", "))
 	}
+	p.Finds = append(p.Finds, fleet(o.Fabric, net, p.Devices)...).Sort()
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
