@@ -235,6 +235,9 @@ func alter(s *dcb.State, k render.Key, value *string) error {
 		return set(s.PFC, err, func(x *dcb.PFC) { x.Enabled = bits })
 	case "pfc delay":
 		n, err := strconv.ParseUint(*value, 10, 16)
+		if err != nil {
+			err = fmt.Errorf("%q is not a number from 0 to 65535", *value)
+		}
 		return set(s.PFC, err, func(x *dcb.PFC) { x.Delay = uint16(n) })
 	case "ets willing":
 		on, err := parseOnOff(*value)

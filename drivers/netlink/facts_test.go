@@ -261,6 +261,30 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// An MTU that a file of the system takes back is refused, with the line that would do; one that the file has is set, and
+// goes back though the file says otherwise by then.
+func TestMTUOfFiles(t *testing.T) {
+	r, _ := nicRig(t, "mlx5")
+	const name = "etc/systemd/network/10-eth0.network"
+	r.tree.files[name] = "[Match]\nName=eth0\n[Link]\nMTUBytes=1500\n"
+	cs := changes(t, r, "link|eth0|mtu=9000")
+	err := r.Commit(t.Context(), "tx1", cs, 0)
+	if err == nil || !strings.Contains(err.Error(), "/etc/systemd/network/10-eth0.network sets MTU 1500 and would take the change back: write MTUBytes=9000 there") || r.writes() > 0 {
+		t.Errorf("got %v", err)
+	}
+	r.tree.files[name] = "[Match]\nName=eth0\n[Link]\nMTUBytes=9000\n"
+	if err := r.Commit(t.Context(), "tx2", cs, 0); err != nil {
+		t.Fatal(err)
+	}
+	r.reopen()
+	if err := r.Commit(t.Context(), "tx3", changes(t, r, "link|eth0|mtu=4200"), 0); err == nil {
+		t.Error("a third value")
+	}
+	if err := r.Commit(t.Context(), "tx4", render.Undo(cs), 0); err != nil {
+		t.Error(err)
+	}
+}
+
 // Two NICs in one subnet answer for each other, and drop what comes back by the other way.
 func TestOneSubnet(t *testing.T) {
 	r := newRig(t)

@@ -155,8 +155,9 @@ func (n *nicWork) writeSystem(ctx context.Context, s stage) error {
 
 type mtuChange struct {
 	render.Change
-	link Link
-	mtu  uint32
+	link  Link
+	mtu   uint32
+	filed bool // a file of the system's network configuration has it too
 }
 
 // planMTU finds the link of c and judges the value by what the link, and the system's network configuration, say.
@@ -180,7 +181,23 @@ func (w *work) planMTU(c render.Change) (mtuChange, error) {
 	if m.mtu < m.link.Min || m.link.Max > 0 && m.mtu > m.link.Max {
 		return m, fmt.Errorf("the driver takes %d to %d", m.link.Min, m.link.Max)
 	}
-	return m, nil
+	return m, w.agreeMTU(&m)
+}
+
+// agreeMTU refuses an MTU that a file of the system's network configuration takes back at the next start, unless it is
+// what there was before we set the one of that file.
+func (w *work) agreeMTU(m *mtuChange) error {
+	for _, f := range w.d.mtuFiles(m.link.Name) {
+		if f.mtu == m.mtu {
+			m.filed = true
+			continue
+		}
+		if w.d.memory.kept.Made[m.Key.String()] == *m.After {
+			continue
+		}
+		return fmt.Errorf("%s sets MTU %d and would take the change back: %s", f.name, f.mtu, f.remedy(m.mtu))
+	}
+	return nil
 }
 
 // orderMTUs puts links that ride on others in an order in which none exceeds what it rides on: what becomes smaller from
@@ -226,6 +243,11 @@ func (w *work) setMTU(ctx context.Context, m mtuChange) error {
 			if err := d.noJobs(ctx, "the MTU", n); err != nil {
 				return err
 			}
+		}
+	}
+	if m.filed && m.Before != nil { // the way back may differ from the file
+		if err := d.memory.made(m.Key.String(), *m.Before); err != nil {
+			return d.named("commit", err)
 		}
 	}
 	d.cfg.Hook("write " + m.link.Name + " before")
