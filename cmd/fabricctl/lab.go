@@ -49,7 +49,7 @@ with the user and password in DIR. Counters are absent: nothing is simulated yet
 	}
 	up.Flags().StringVar(&out, "out", "", "directory for inventory.yaml and the credentials")
 	up.Flags().StringVar(&state, "state", "", "directory with what switches hold when they start")
-	c.AddCommand(up)
+	c.AddCommand(up, a.newLabTell())
 	return c
 }
 

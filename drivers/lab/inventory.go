@@ -21,8 +21,8 @@ type entry struct {
 	nics    []nic // of a host, in the order of its ports
 }
 
-// nic binds a host's port to the name that the emulated kernel gives it.
-type nic struct{ netdev, peer string }
+// nic binds a host's port to the name that the emulated kernel gives it, and to its address, if it has one.
+type nic struct{ netdev, peer, ip string }
 
 // inventory is the document that reaches every device of the lab. References to files are relative to it.
 func inventory(es []entry) string {
@@ -43,7 +43,11 @@ func inventory(es []entry) string {
 			b.WriteString("    nics:\n")
 		}
 		for _, n := range e.nics {
-			fmt.Fprintf(&b, "      - {netdev: %s, port: %q}\n", n.netdev, n.peer)
+			ip := ""
+			if n.ip != "" {
+				ip = ", ip: " + n.ip
+			}
+			fmt.Fprintf(&b, "      - {netdev: %s, port: %q%s}\n", n.netdev, n.peer, ip)
 		}
 		fmt.Fprintf(&b, "    ssh: {port: %s, username: %s, password: \"file:password\", known_hosts: \"file:known_hosts\"}\n", port, User)
 	}

@@ -40,6 +40,7 @@ type Lab struct {
 	Inventory string   // path of the inventory document, the layer to give after the model
 	Unused    []string // a sentence for each file of Options.State that looks like a switch's and that nobody read
 	boxes     map[string]Box
+	console   *console
 }
 
 // kind is one emulated operating system: how to start it for a device, and what to say of it in the inventory.
@@ -66,7 +67,7 @@ func extOf(os string) string {
 
 // Options say where a lab leaves its files.
 type Options struct {
-	Dir   string       // inventory.yaml, ca/, known_hosts, password; created with mode 0700
+	Dir   string       // inventory.yaml, ca/, known_hosts, password, control; created with mode 0700
 	State string       // directory with what switches hold when they start, NAME.config_db.json or NAME.eos.cfg; "" = nothing
 	Log   *slog.Logger // nil = silent
 }
@@ -102,6 +103,9 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 	if err := f.writeKnownHosts(entries); err != nil {
 		return nil, err
 	}
+	if err := l.listen(f); err != nil {
+		return nil, err
+	}
 	return l, f.write("inventory.yaml", inventory(entries))
 }
 
@@ -125,6 +129,10 @@ func (l *Lab) Box(name string) Box { return l.boxes[name] }
 
 // Close ends all devices. Their files stay.
 func (l *Lab) Close() error {
+	var told error
+	if l.console != nil {
+		told = l.console.close()
+	}
 	errs := make(chan error, len(l.boxes))
 	var wg sync.WaitGroup
 	for _, b := range l.boxes {
@@ -132,7 +140,7 @@ func (l *Lab) Close() error {
 	}
 	wg.Wait()
 	close(errs)
-	var all []error
+	all := []error{told}
 	for err := range errs {
 		all = append(all, err)
 	}
@@ -226,22 +234,7 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 }
 
 func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
-	var links []host.Link
-	var nics []nic
-	var bonds []string
-	for i, p := range dev.Ports {
-		name := portOf(dev, i)
-		links = append(links, host.Link{
-			Name: name, MTU: 1500, Min: 68, Max: 9978, PCI: fmt.Sprintf("0000:%02x:00.0", 0x17+i), NIC: cmp.Or(p.NIC, "connectx-7"), Master: p.Bond,
-		})
-		if p.Bond != "" && !slices.Contains(bonds, p.Bond) {
-			bonds = append(bonds, p.Bond)
-		}
-		nics = append(nics, nic{name, p.Peer + ":" + p.PeerPort})
-	}
-	for _, bond := range bonds {
-		links = append(links, host.Link{Name: bond, MTU: 1500, Min: 68, Max: 65535})
-	}
+	links, nics := hostLinks(dev)
 	h, err := host.New(host.Options{
 		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password,
 	})
@@ -253,6 +246,32 @@ func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 		return nil, entry{}, err
 	}
 	return h, entry{dev: dev, addr: addr, hostKey: h.HostKey(), serial: serial(dev), nics: nics}, nil
+}
+
+// hostLinks are the NICs of a host and their bonds, and what the inventory says of them: the address that a NIC has in the
+// model is on it, or on its bond.
+func hostLinks(dev *intent.Device) (links []host.Link, nics []nic) {
+	var bonds []host.Link
+	for i, p := range dev.Ports {
+		name := portOf(dev, i)
+		l := host.Link{
+			Name: name, MTU: 1500, Min: 68, Max: 9978, PCI: cmp.Or(p.PCI, fmt.Sprintf("0000:%02x:00.0", 0x17+i)), NIC: cmp.Or(p.NIC, "connectx-7"), Master: p.Bond,
+		}
+		var has []string
+		if p.IP != "" {
+			has = []string{p.IP}
+		}
+		if p.Bond == "" {
+			l.Addresses = has
+		} else if b := slices.IndexFunc(bonds, func(b host.Link) bool { return b.Name == p.Bond }); b >= 0 {
+			bonds[b].Addresses = append(bonds[b].Addresses, has...)
+		} else {
+			bonds = append(bonds, host.Link{Name: p.Bond, MTU: 1500, Min: 68, Max: 65535, Addresses: has})
+		}
+		links = append(links, l)
+		nics = append(nics, nic{name, p.Peer + ":" + p.PeerPort, p.IP})
+	}
+	return append(links, bonds...), nics
 }
 
 // newPassword is a password for one lab.

@@ -32,7 +32,7 @@ func TestInventoryAppearsWhole(t *testing.T) {
 		t.Errorf("the inventory: %q, %v", b, err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(left) != 5 { // ca, inventory.yaml, known_hosts, password, and old
+	if err != nil || len(left) != 6 { // ca, control, inventory.yaml, known_hosts, password, and old
 		t.Errorf("the directory holds %q, %v", left, err)
 	}
 }
