@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
@@ -31,6 +33,24 @@ func Look(dialect *Dialect, d intent.Device, f Facts, live Config) Pass {
 		p.Collisions = Collisions(dialect, &d, p.Own, live, p.Changes)
 	}
 	return p
+}
+
+// Spare leaves out the changes that would do worse than nothing to traffic, each by itself, and says how many. Of what is
+// left the risks are found anew: one that only several changes have together leaves out all.
+func (p *Pass) Spare(dialect *Dialect, f Facts, live Config) (kept int) {
+	harmless := func(cs []Change) bool {
+		return !slices.ContainsFunc(dialect.Risk(live, cs, f), func(r Risk) bool { return r.Class != Hitless })
+	}
+	all := len(p.Changes)
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c Change) bool { return !harmless([]Change{c}) })
+	if !harmless(p.Changes) {
+		p.Changes = nil
+	}
+	p.Risks = nil
+	if len(p.Changes) > 0 {
+		p.Risks = dialect.Risk(live, p.Changes, f)
+	}
+	return all - len(p.Changes)
 }
 
 // Refused says why a device of the pass would not be written; "" when it would. What stands against it is the first of:

@@ -142,7 +142,7 @@ func read(ctx context.Context, dev *netlink.Device, w io.Writer) error {
 	for _, n := range f.Notes {
 		fmt.Fprintf(&b, "# %s\n", n)
 	}
-	b.Write(render.ByOS("linux").Text(c))
+	b.Write(render.Linux().Text(c))
 	_, err = w.Write(b.Bytes())
 	return err
 }

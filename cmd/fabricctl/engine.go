@@ -14,6 +14,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -28,7 +29,7 @@ func (a *app) engine(open func(context.Context, string) (drivers.Device, error))
 		return nil, err
 	}
 	return &rollout.Engine{
-		Open: open, Dialect: render.ByOS, StateDir: dir, Tool: toolVersion(), Now: time.Now, NewID: newRunID,
+		Open: open, Dialect: render.ByOS, Rules: rollout.Rules{Check: lint.Check, Advise: lint.Advise}, StateDir: dir, Tool: toolVersion(), Now: time.Now, NewID: newRunID,
 		Log: a.log, Hook: hook, Progress: a.progress, Parallel: a.parallel, ReadOnly: a.readOnly,
 	}, nil
 }

@@ -93,7 +93,7 @@ var (
 
 // New is the device of cfg. It touches nothing.
 func New(cfg Config) *Device {
-	d := &Device{cfg: cfg, tree: cfg.Tree, dialect: render.ByOS("linux")}
+	d := &Device{cfg: cfg, tree: cfg.Tree, dialect: render.Linux()}
 	if d.tree == nil {
 		d.tree = files{cfg.Root}
 	}

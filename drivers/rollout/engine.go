@@ -8,6 +8,8 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -16,6 +18,7 @@ import (
 type Engine struct {
 	Open     func(ctx context.Context, device string) (drivers.Device, error) // a new connection to a device of the inventory
 	Dialect  func(os string) *render.Dialect                                  // render.ByOS
+	Rules    Rules                                                            // lint's, for what a plan makes of the fabric; the zero value leaves that to others
 	StateDir string                                                           // journals (runs/) and leases (leases/); created with mode 0700
 	Tool     string                                                           // version of fabricctl
 	Model    string                                                           // digest of today's model, which Resume wants to be the run's; "" does not compare
@@ -35,12 +38,21 @@ type Engine struct {
 	LeaseTTL time.Duration                                                    // must be longer than the longest transaction; 0 means 20 minutes
 }
 
+// Rules judge a fabric. They are no import, since the program of a host, which sees one host alone and has to be small,
+// does without.
+type Rules struct {
+	Check  func(*intent.Net, *model.Fabric) diag.List // lint.Check
+	Advise func(l diag.List, after, want *intent.Net) // lint.Advise
+}
+
 // PlanOptions are the choices of a plan.
 type PlanOptions struct {
 	Model  string        // digest of the model
 	Fabric *model.Fabric // the model, for what it promises of its classes; nil looks at the devices alone
 	Adopt  bool          // look for live objects that may stand for ours
 	Lab    bool          // every target is emulated: unverified platforms need no leave
+
+	Harmless bool // leave out, and count as Kept, what is worse than hitless
 }
 
 // ApplyOptions are the leaves that a user gives. They stand in the journal and hold for Resume too.

@@ -16,6 +16,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
@@ -482,6 +483,7 @@ func newFabric(dir string, names ...string) *fabric {
 		f.net.Devices = append(f.net.Devices, testDevice(n))
 	}
 	f.e = &Engine{
+		Rules: theRules(),
 		Open: func(ctx context.Context, n string) (drivers.Device, error) {
 			b := f.boxes[n]
 			if b == nil {
@@ -540,3 +542,5 @@ func stateDir(t testing.TB) string {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
+
+func theRules() Rules { return Rules{Check: lint.Check, Advise: lint.Advise} }

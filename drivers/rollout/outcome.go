@@ -9,7 +9,6 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
-	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -33,7 +32,10 @@ func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.
 // too, and may not fit what changes. An error that the model does not share is a warning where the fabric has it now, for
 // the plan does not make it, and may be a step out of it. One that only the plan makes is an error, which refuses it. f is
 // the model, and left names the devices of which something is left out.
-func outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) diag.List {
+func (r Rules) outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) diag.List {
+	if r.Check == nil {
+		return nil
+	}
 	net := func(pick func(outlooks) intent.Device) *intent.Net {
 		n := want.With(make([]intent.Device, len(ds)))
 		for i, d := range ds {
@@ -42,18 +44,18 @@ func outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) di
 		return n
 	}
 	after := net(func(o outlooks) intent.Device { return o.after })
-	l := errorsIn(lint.Check(after, f))
+	l := errorsIn(r.Check(after, f))
 	if len(l) > 0 {
-		l = l.Without(lint.Check(want, f))
+		l = l.Without(r.Check(want, f))
 	}
 	if len(l) == 0 {
 		return nil
 	}
-	advise(l, after, want, ds)
-	now := spotsOf(lint.Check(net(func(o outlooks) intent.Device { return o.now }), f))
+	r.advise(l, after, want, ds)
+	now := spotsOf(r.Check(net(func(o outlooks) intent.Device { return o.now }), f))
 	free := now
 	if len(left) > 0 {
-		free = spotsOf(lint.Check(net(func(o outlooks) intent.Device { return o.free }), f))
+		free = spotsOf(r.Check(net(func(o outlooks) intent.Device { return o.free }), f))
 	}
 	for i := range l {
 		x := &l[i]
@@ -73,7 +75,7 @@ func outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) di
 
 // advise gives findings that the model does not share the hints that help: to own what nobody owns, and else, where devices
 // must not be written, to mend that. What the rules say themselves is how to change a model, which is right.
-func advise(l diag.List, after, want *intent.Net, ds []outlooks) {
+func (r Rules) advise(l diag.List, after, want *intent.Net, ds []outlooks) {
 	var refused []string
 	for _, d := range ds {
 		if d.refused {
@@ -84,7 +86,7 @@ func advise(l diag.List, after, want *intent.Net, ds []outlooks) {
 	for i := range l {
 		rules[i] = l[i].Hint
 	}
-	lint.Advise(l, after, want)
+	r.Advise(l, after, want)
 	for i := range l {
 		if len(refused) > 0 && l[i].Hint == rules[i] {
 			l[i].Hint = "nothing in the model: mend what this plan refuses on " + some(refused)

@@ -73,7 +73,9 @@ type DevicePlan struct {
 	Findings  diag.List      `json:"findings,omitempty"`
 	Blocked   bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
 	Error     string         `json:"error,omitempty"`   // the device could not be read or rendered
+	Kept      int            `json:"kept,omitempty"`    // changes that are worse than hitless and were to be left out: PlanOptions.Harmless
 	Intent    *intent.Device `json:"-"`                 // resolved, without origins: decides ownership. Nil in what Decode returns, and where there are no steps
+	harmless  bool
 }
 
 // Ops counts the changes of a device by kind.

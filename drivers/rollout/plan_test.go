@@ -477,10 +477,10 @@ func TestPlanOutlook(t *testing.T) {
 		}
 		return os
 	}
-	if l := outcome(nil, want, stays(want.Devices...), nil); len(l) > 0 {
+	if l := theRules().outcome(nil, want, stays(want.Devices...), nil); len(l) > 0 {
 		t.Errorf("the fabric as wanted: %v", l)
 	}
-	l := outcome(nil, want, stays(device("a", "b", true), device("b", "a", false)), nil)
+	l := theRules().outcome(nil, want, stays(device("a", "b", true), device("b", "a", false)), nil)
 	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, a:p1") {
 		t.Errorf("one end only, as it is now: %v", l)
 	}
@@ -495,10 +495,10 @@ func TestPlanOutlook(t *testing.T) {
 	}
 	kept := stays(device("a", "b", true), device("b", "a", false))
 	kept[1].refused = true
-	if hint, l := "nothing in the model: mend what this plan refuses on b", outcome(nil, ours, kept, nil); len(l) != 1 || l[0].Hint != hint {
+	if hint, l := "nothing in the model: mend what this plan refuses on b", theRules().outcome(nil, ours, kept, nil); len(l) != 1 || l[0].Hint != hint {
 		t.Errorf("%v: want the hint %q", l, hint)
 	}
-	if l := outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
+	if l := theRules().outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
 		t.Errorf("an end that is not known: %v", l)
 	}
 
@@ -510,16 +510,16 @@ func TestPlanOutlook(t *testing.T) {
 		}
 		return os
 	}
-	if l := outcome(nil, want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
+	if l := theRules().outcome(nil, want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
 		t.Errorf("leaving b out breaks what was whole: %v", l)
 	}
-	if l := outcome(nil, want, looks(off, half), nil); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "after this plan, and not now, a:p1") {
+	if l := theRules().outcome(nil, want, looks(off, half), nil); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "after this plan, and not now, a:p1") {
 		t.Errorf("writing to a alone breaks what was whole: %v", l)
 	}
-	if l := outcome(nil, want, looks(half, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Warning {
+	if l := theRules().outcome(nil, want, looks(half, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Warning {
 		t.Errorf("what is broken already does not stop the others: %v", l)
 	}
-	if l := outcome(nil, want, looks(half, on), []string{"b"}); len(l) > 0 {
+	if l := theRules().outcome(nil, want, looks(half, on), []string{"b"}); len(l) > 0 {
 		t.Errorf("nothing is broken: %v", l)
 	}
 }
@@ -550,7 +550,7 @@ func TestPlanOutlookOfParts(t *testing.T) {
 		"b broken":      {net(9214, 9214), net(9214, 1500), diag.Error},
 		"b broken, too": {net(1500, 9214), net(1500, 1500), diag.Error},
 	} {
-		l := outcome(nil, want, looks(c.now, c.after), nil)
+		l := theRules().outcome(nil, want, looks(c.now, c.after), nil)
 		if len(l) != 1 || l[0].Rule != "mtu-path" || l[0].Severity != c.severity {
 			t.Errorf("%s: got %v, want one %s of mtu-path", name, l, c.severity)
 		}

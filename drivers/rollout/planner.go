@@ -48,7 +48,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 		})
 	}
 	wg.Wait()
-	p.Finds = outcome(o.Fabric, net, outlook, p.LeftOut())
+	p.Finds = e.Rules.outcome(o.Fabric, net, outlook, p.LeftOut())
 	if err := context.Cause(ctx); err != nil {
 		var silent []string
 		for _, d := range p.Devices {
@@ -70,7 +70,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 
 // planDevice plans one device, and says what it does now and later.
 func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o PlanOptions) (dp DevicePlan, look outlooks) {
-	dp = DevicePlan{Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
+	dp = DevicePlan{harmless: o.Harmless, Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
 	dp.Mode, dp.Reason = mode(&d)
 	unknown := intent.Join(d, nil)
 	look = outlooks{now: unknown, after: unknown, free: unknown}
@@ -293,6 +293,9 @@ func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
 // steps computes the ordered transactions of a device, their undo and what they risk.
 func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) {
 	p := render.Look(dialect, d, f, live)
+	if dp.harmless {
+		dp.Kept = p.Spare(dialect, f, live)
+	}
 	dp.Findings.Add(p.Stays...)
 	dp.Findings.Add(p.Findings...)
 	j := judge{d: dialect, f: f, own: p.Own}
