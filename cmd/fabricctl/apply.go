@@ -1,23 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
-	"github.com/fabricctl/fabricctl/model/diag"
 )
 
 type applyFlags struct {
@@ -147,40 +141,23 @@ func ahead[T any](f func() (T, error)) func() (T, error) {
 
 // applicable says before anything is touched what apply would refuse, with the flag that allows it.
 func applicable(p *rollout.Plan, o rollout.ApplyOptions) error {
-	ports, devices := show.Disruptive(p)
-	if devices > 0 && !o.AllowDisruptive {
-		return fail(exitRefused, "drain them and give --allow-disruptive", "nothing was written: the change makes %s on %s flap, or worse", diag.Count(ports, "port"), diag.Count(devices, "device"))
-	}
-	if n := show.Working(p); n.Devices+n.Uncounted > 0 && !o.AllowJobs && o.DrainHook == "" {
-		return fail(exitRefused, "wait until the jobs are done and plan again, or have them drained by --drain-hook; --allow-jobs permits it", "nothing was written: %s", n)
-	}
-	if untried := show.Unverified(p); len(untried) > 0 && !o.AcceptUnverified {
-		return fail(exitRefused, "--accept-unverified permits it", "nothing was written: nobody has tried %s on a real device", strings.Join(untried, ", "))
+	if why, hint := show.Leave(p, o); why != "" {
+		return fail(exitRefused, hint, "%s", why)
 	}
 	return nil
 }
 
 // ask shows what is at stake and waits for a yes. Where nobody can be asked, silence is not a yes.
 func (a *app) ask(ctx context.Context, p *rollout.Plan) error {
-	in, ok := a.sys.in.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return fail(exitUsage, "give a plan file, or --yes", "nothing was written: there is no terminal to ask on")
+	switch yes, err := show.Ask(ctx, a.sys.in, a.sys.err, p); {
+	case errors.Is(err, show.ErrNoTerminal):
+		return fail(exitUsage, "give a plan file, or --yes", "nothing was written: %w", err)
+	case err != nil:
+		return interrupted(ctx, fmt.Errorf("nothing was written: %w", err))
+	case !yes:
+		return fail(exitError, "", "nothing was written: the answer was not \"yes\"")
 	}
-	fmt.Fprintf(a.sys.err, "apply %s on %s? only \"yes\" goes on: ", diag.Count(p.Ops().Total(), "change"), diag.Count(show.Changing(p), "device"))
-	answer := make(chan string, 1)
-	go func() {
-		s, _ := bufio.NewReader(in).ReadString('\n')
-		answer <- strings.TrimSpace(s)
-	}()
-	select {
-	case <-ctx.Done():
-		return interrupted(ctx, fmt.Errorf("nothing was written: %w", context.Cause(ctx)))
-	case s := <-answer:
-		if s != "yes" {
-			return fail(exitError, "", "nothing was written: the answer was not \"yes\"")
-		}
-		return nil
-	}
+	return nil
 }
 
 // finish prints what a run did and turns it into an exit code.
@@ -190,20 +167,11 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 		if code == exitError && ctx.Err() != nil {
 			code = exitInterrupted
 		}
-		e := &exitErr{code: code, err: err}
-		var refused *rollout.RefusedError
-		var file *fs.PathError
+		e := &exitErr{code: code}
+		e.err, e.hint = show.Advice(err)
 		var none *rollout.NoRunError
-		var broken *rollout.DamagedError
-		switch {
-		case errors.As(err, &none):
+		if errors.As(err, &none) {
 			e.hint = seeRuns
-		case errors.As(err, &refused) && refused.Hint != "":
-			e.err, e.hint = errors.New(refused.Reason), refused.Hint
-		case errors.As(err, &broken):
-			e.hint = broken.Hint()
-		case errors.As(err, &file): // a journal or a lease that cannot be kept
-			e.err, e.hint = fmt.Errorf("nothing was written to any device: %w", err), "name another directory with --state-dir"
 		}
 		return e
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
-	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -43,26 +42,7 @@ func newRunID() string {
 
 // progress tells what is being done to a device, one line each.
 func (a *app) progress(e rollout.Event) {
-	text := e.Device + ": "
-	switch e.Stage {
-	case rollout.StageDone:
-		text += string(e.Outcome)
-	case rollout.StageCommit:
-		if e.Step == 0 {
-			text += "commit" // only a message
-			break
-		}
-		text += fmt.Sprintf("commit step %d of %d, %s", e.Step, e.Of, diag.Count(e.Changes, "change"))
-	default:
-		text += string(e.Stage)
-		if e.Of > 1 && e.Step > 0 {
-			text += fmt.Sprintf(" step %d of %d", e.Step, e.Of)
-		}
-	}
-	if e.Message != "" {
-		text += ": " + diag.OneLine(show.Nameless(e.Message, e.Device))
-	}
-	fmt.Fprintln(a.sys.err, text)
+	fmt.Fprintln(a.sys.err, show.Event(e))
 }
 
 // failpoints is for tests of what a sudden death leaves behind: FABRICCTL_TEST_KILL_AT=N ends the process with
