@@ -1,35 +1,30 @@
-// Fabricctl-host is the host's own side of fabricctl: a small static binary that is pushed over SSH and speaks for
-// the machine it runs on.
-//
-//	fabricctl-host serve [--state-dir DIR]        answer JSON lines on stdin and stdout (drivers/hostwire) until stdin ends
-//	fabricctl-host read                           print what this host says about itself and its settings, and change nothing
-//	fabricctl-host revert [--state-dir DIR] TX    wait for the deadline of a change that is not confirmed, and take it back;
-//	                                              serve starts it, and it ends by itself when the change is confirmed
-//	fabricctl-host version                        print the version
-//
-// Exit status: 0 done, 1 error, 64 wrong usage.
+// Fabricctl-host is the host's own side of fabricctl: a small static binary that plans and applies on the machine it
+// runs on, keeps it that way, and speaks for it when it was pushed over SSH. fabricctl-host --help lists its verbs.
 package main
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/fabricctl/fabricctl/cmd/hostverb"
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
-	"github.com/fabricctl/fabricctl/drivers/netlink"
-	"github.com/fabricctl/fabricctl/profiles"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -37,99 +32,257 @@ func main() {
 	// A laptop that goes away must not kill us in the middle of a commit: the end of stdin stops it between two writes.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
-	switch {
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(64)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "fabricctl-host:", err)
-		os.Exit(1)
+	os.Exit(code)
+}
+
+// call is one call of the program.
+type call struct {
+	prog    hostverb.Program
+	opts    hostverb.Options
+	args    []string // what is left after the flags
+	timeout time.Duration
+	raw     io.Writer // standard output, for what is no text for people
+}
+
+// verb is one verb.
+type verb struct {
+	name, args, says string
+	flags            func(c *call, f *flag.FlagSet) // besides those of all verbs; nil has none
+	wants            int                            // how many arguments
+	run              func(ctx context.Context, c *call) error
+}
+
+func verbs() []verb {
+	withFile := func(do func(*hostverb.Program, context.Context, *hostlocal.File, hostverb.Options) error) func(context.Context, *call) error {
+		return func(ctx context.Context, c *call) error {
+			file, err := c.opts.Read()
+			if err != nil {
+				return err
+			}
+			return do(&c.prog, ctx, file, c.opts)
+		}
+	}
+	back := func(name string) func(context.Context, *call) error {
+		return func(ctx context.Context, c *call) error { return c.prog.Back(ctx, name, c.args[0], c.opts) }
+	}
+	writes := func(c *call, f *flag.FlagSet) { c.opts.Writes(f) }
+	return []verb{
+		{name: "status", says: "show what this machine is and holds, and how that fits its host file", flags: func(c *call, f *flag.FlagSet) {
+			c.opts.Files(f)
+			c.opts.Shows(f)
+			c.opts.Exits(f)
+		}, run: status},
+		{name: "plan", says: "show what apply would do; nothing is written", flags: func(c *call, f *flag.FlagSet) {
+			c.opts.Files(f)
+			c.opts.Shows(f)
+			c.opts.Exits(f)
+		}, run: withFile((*hostverb.Program).Plan)},
+		{name: "apply", says: "make this machine what its host file says: write, read back, confirm", flags: func(c *call, f *flag.FlagSet) {
+			c.opts.Files(f)
+			c.opts.Shows(f)
+			c.opts.Writes(f)
+		}, run: withFile((*hostverb.Program).Apply)},
+		{name: "resume", args: " RUN", wants: 1, says: "finish a run of this machine that was cut short", flags: writes, run: back("resume")},
+		{name: "rollback", args: " RUN", wants: 1, says: "take a run of this machine back", flags: writes, run: back("rollback")},
+		{name: "read", says: "print the settings of this machine in the host form, and change nothing", run: read},
+		{name: "serve", says: "answer JSON lines on stdin and stdout, for fabricctl over SSH, until stdin ends", run: serve},
+		{name: "revert", args: " TX", wants: 1, says: "wait for the deadline of a change that is not confirmed, and take it back; what begins a change starts it", run: revert},
+		{name: "version", says: "print the version", run: func(_ context.Context, c *call) error {
+			_, err := fmt.Fprintf(c.prog.Out, "fabricctl-host %s, protocol %d, %s/%s\n", version(), hostwire.Protocol, runtime.GOOS, runtime.GOARCH)
+			return err
+		}},
 	}
 }
 
-var errUsage = errors.New("usage: fabricctl-host serve [--state-dir DIR] | read | revert [--state-dir DIR] TX | version")
+const exitHelp = `
+Exit status: 0 done, 1 error, 2 changes present (--detailed-exitcode), 3 partly applied, 4 refused for safety,
+5 needs hands, 64 wrong usage, 130 interrupted.
+`
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
-	dir := stateDir()
-	if len(args) >= 3 && (args[0] == "serve" || args[0] == "revert") && args[1] == "--state-dir" && filepath.IsAbs(args[2]) {
-		dir, args = args[2], slices.Delete(slices.Clone(args), 1, 3)
+func help(w io.Writer) {
+	fmt.Fprint(w, "fabricctl-host: the host's own side of fabricctl\n\n")
+	var rows [][]string
+	for _, v := range verbs() {
+		rows = append(rows, []string{"  fabricctl-host " + v.name + v.args, v.says})
 	}
-	if len(args) == 0 || len(args) != 1 && args[0] != "revert" || args[0] == "revert" && len(args) != 2 {
-		return errUsage
+	show.Table(w, rows)
+	fmt.Fprint(w, "\nfabricctl-host VERB --help lists the flags of a verb.\n"+exitHelp)
+}
+
+// run is the whole program: it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out, errs := &show.Screen{To: stdout}, &show.Screen{To: stderr}
+	for _, s := range []*show.Screen{out, errs} {
+		s.Color = os.Getenv("NO_COLOR") == "" && s.Terminal()
+		s.Fit()
 	}
-	switch args[0] {
-	case "version":
-		_, err := fmt.Fprintf(stdout, "fabricctl-host %s, protocol %d, %s/%s\n", version(), hostwire.Protocol, runtime.GOOS, runtime.GOARCH)
+	err := play(ctx, args, stdin, stdout, out, errs)
+	if err == nil && out.Err != nil {
+		err = fmt.Errorf("the output is not whole: %w", out.Err)
+	}
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	code, hint := 1, ""
+	var f *hostverb.Failure
+	if errors.As(err, &f) {
+		code, hint = f.Code, f.Hint
+	}
+	if f == nil || !f.Quiet {
+		fmt.Fprintln(errs, "error:", diag.OneLine(err.Error()))
+		if hint != "" {
+			fmt.Fprintln(errs, "hint:", hint)
+		}
+	}
+	return code
+}
+
+// usage is a wrong call.
+func usage(format string, a ...any) error {
+	return &hostverb.Failure{Code: 64, Err: fmt.Errorf(format, a...), Hint: "see fabricctl-host --help"}
+}
+
+// play runs one verb whose output goes to screens.
+func play(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer, out, errs *show.Screen) error {
+	if len(args) == 0 {
+		return usage("no verb given")
+	}
+	if args[0] == "--help" || args[0] == "-h" || args[0] == "help" {
+		help(out)
+		return nil
+	}
+	for _, v := range verbs() {
+		if v.name == args[0] {
+			return v.play(ctx, args[1:], call{raw: stdout, prog: hostverb.Program{Name: "fabricctl-host", Version: version(), In: stdin, Out: out, Err: errs}})
+		}
+	}
+	return usage("there is no verb %q", args[0])
+}
+
+// play reads the flags of a verb and runs it.
+func (v verb) play(ctx context.Context, args []string, c call) error {
+	f := flag.NewFlagSet(v.name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	var output, level, format string
+	f.StringVar(&c.prog.State, "state-dir", hostlocal.StateDir(), "holds, locks, journals and what has to be put back")
+	if v.flags != nil {
+		v.flags(&c, f)
+		f.StringVar(&output, "o", "text", "text or json")
+		f.DurationVar(&c.timeout, "timeout", 0, "end the whole call after this time, for example 10m (0 = no limit)")
+		f.StringVar(&level, "log-level", "warn", "debug, info, warn or error")
+		f.StringVar(&format, "log-format", "text", "text or json")
+	}
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(c.prog.Out, "fabricctl-host %s%s: %s\n\n", v.name, v.args, v.says)
+		f.VisitAll(func(x *flag.Flag) {
+			fmt.Fprintf(c.prog.Out, "  -%s  %s (default %q)\n", strings.Repeat("-", min(1, len(x.Name)-1))+x.Name, x.Usage, x.DefValue)
+		})
+		fmt.Fprint(c.prog.Out, exitHelp)
 		return err
-	case "read", "serve", "revert":
-	default:
-		return errUsage
+	case err != nil:
+		return usage("%s: %w", v.name, err)
+	}
+	if c.args = f.Args(); len(c.args) != v.wants {
+		return usage("%s takes %d arguments, and got %d", v.name, v.wants, len(c.args))
+	}
+	if !filepath.IsAbs(c.prog.State) {
+		return usage("--state-dir %s: want an absolute path", c.prog.State)
+	}
+	if output != "" && output != "text" && output != "json" {
+		return usage("-o %s: want text or json", output)
+	}
+	c.prog.JSON = output == "json"
+	var err error
+	if c.prog.Log, err = logger(c.prog.Err, level, format); err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	dev, err := netlink.Open(netlink.Config{
-		State: dir, Timer: netlink.Detached{Program: self, Args: []string{"revert", "--state-dir", dir}, Now: time.Now},
-	})
+	c.prog.Revert = []string{self, "revert", "--state-dir", c.prog.State}
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("--timeout %s is over", c.timeout))
+		defer cancel()
+	}
+	return v.run(ctx, &c)
+}
+
+func logger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if level != "" && l.UnmarshalText([]byte(level)) != nil {
+		return nil, usage("--log-level %s: want debug, info, warn or error", level)
+	}
+	opts := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "":
+		return slog.New(slog.DiscardHandler), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(w, opts)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	}
+	return nil, usage("--log-format %s: want text or json", format)
+}
+
+func status(ctx context.Context, c *call) error {
+	file, err := c.opts.Optional()
+	if err != nil {
+		return err
+	}
+	return c.prog.Status(ctx, file, c.opts)
+}
+
+// machine is this machine, for the verbs that need no host file.
+func (c *call) machine() (hostlocal.Machine, error) { return c.prog.Machine(nil, c.opts) }
+
+func serve(ctx context.Context, c *call) error {
+	m, err := c.machine()
+	if err != nil {
+		return err
+	}
+	h, hello, err := m.Host()
+	if err != nil {
+		return err
+	}
+	defer h.Device.Close()
+	return hostwire.Serve(ctx, c.prog.In, c.raw, h, hello)
+}
+
+func revert(ctx context.Context, c *call) error {
+	m, err := c.machine()
+	if err != nil {
+		return err
+	}
+	dev, err := m.Direct()
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	switch args[0] {
-	case "read":
-		return read(ctx, dev, stdout)
-	case "revert":
-		return dev.Await(ctx, drivers.TxID(args[1]))
-	}
-	name, err := os.Hostname()
-	if err != nil {
-		return err
-	}
-	h := hostwire.Host{
-		Device: dev, Holds: hostwire.HoldDir{Path: filepath.Join(dir, "holds"), Now: time.Now},
-		Know: func(_ context.Context, said []json.RawMessage) error { return know(dev, said) },
-	}
-	return hostwire.Serve(ctx, stdin, stdout, h, hostwire.Hello{
-		Version: version(), Host: name, OS: runtime.GOOS, Arch: runtime.GOARCH, UID: os.Geteuid(),
-	})
-}
-
-// know adds what the laptop knows of NICs to what is built in.
-func know(dev *netlink.Device, said []json.RawMessage) error {
-	built, err := profiles.Default()
-	if err != nil {
-		return err
-	}
-	c, err := built.Know(said)
-	if err != nil {
-		return err
-	}
-	dev.Know(c)
-	return nil
-}
-
-// stateDir is what this machine remembers: the lock of its writers, holds. Who is not root cannot write there, nor set
-// much, and has a place of its own.
-func stateDir() string {
-	if os.Geteuid() == 0 {
-		return "/var/lib/fabricctl"
-	}
-	if d := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "fabricctl")
-	}
-	return filepath.Join(os.Getenv("HOME"), ".local", "state", "fabricctl")
+	return dev.Await(ctx, drivers.TxID(c.args[0]))
 }
 
 // read prints the settings in the host form of the linux dialect, after the facts as comments.
-func read(ctx context.Context, dev *netlink.Device, w io.Writer) error {
+func read(ctx context.Context, c *call) error {
+	m, err := c.machine()
+	if err != nil {
+		return err
+	}
+	dev, err := m.Direct()
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
 	f, _, err := dev.Facts(ctx)
 	if err != nil {
 		return err
 	}
-	c, err := dev.Read(ctx)
+	cfg, err := dev.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -142,8 +295,8 @@ func read(ctx context.Context, dev *netlink.Device, w io.Writer) error {
 	for _, n := range f.Notes {
 		fmt.Fprintf(&b, "# %s\n", n)
 	}
-	b.Write(render.Linux().Text(c))
-	_, err = w.Write(b.Bytes())
+	b.Write(render.Linux().Text(cfg))
+	_, err = c.prog.Out.Write(b.Bytes())
 	return err
 }
 

@@ -116,7 +116,7 @@ func (a *app) root() *cobra.Command {
 		Long: `fabricctl keeps one agreement (DSCP, priority, queue, PFC and ECN thresholds, MTU,
 watchdog) on every switch port and every host of a RoCEv2 fabric, from one YAML
 model. Nothing is written unless a verb says so: apply, runs resume and runs
-rollback write; every other verb only reads.
+rollback write, and host apply with its own; every other verb only reads.
 
 Try it without hardware:   fabricctl demo
 Start a model:             fabricctl init my-fabric
@@ -169,7 +169,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		a.newSchema(),
 		a.newRules(), a.newProfiles(), a.newExplain(), a.newGraph(), a.newDeadlock(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
 		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
-		a.newDoctor(), a.newCheck(),
+		a.newDoctor(), a.newCheck(), a.newHost(),
 	} {
 		root.AddCommand(c)
 	}

@@ -176,7 +176,7 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 		return e
 	}
 	if json {
-		if err := a.printJSON(runJSON{"fabricctl/run/v1", r}); err != nil {
+		if err := a.printJSON(show.RunJSON{Schema: "fabricctl/run/v1", Run: r}); err != nil {
 			return err
 		}
 	} else {

@@ -20,6 +20,7 @@ import (
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/check"
+	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
@@ -29,13 +30,14 @@ import (
 // printed are the results of -o json, by schema.
 var printed = map[string]any{
 	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{}, "deadlock": deadlockJSON{},
-	"render": renderJSON{}, "plan": show.PlanJSON{}, "drift": show.PlanJSON{}, "run": runJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
+	"render": renderJSON{}, "plan": show.PlanJSON{}, "drift": show.PlanJSON{}, "run": show.RunJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
 	"history": struct {
 		Schema string `json:"schema"`
 		*rollout.History
 	}{},
 	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
 	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "version": versionJSON{},
+	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},
 }
 
 // shared are objects that stand in several results and have a section of their own.
@@ -151,7 +153,7 @@ func TestJSONDocumented(t *testing.T) {
 		t.Errorf("docs/json.md (-what is printed +what is said):\n%s", d)
 	}
 	for name, at := range schemasInCode(t) {
-		if printed[name] == nil && name != "plan-file" { // the plan file is for apply alone
+		if printed[name] == nil && name != "plan-file" && name != "host-file" { // files for apply and for hosts alone
 			t.Errorf("%s: fabricctl/%s is printed, and no section of docs/json.md says what is in it", at, name)
 		}
 	}

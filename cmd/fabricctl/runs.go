@@ -17,11 +17,6 @@ import (
 	"github.com/fabricctl/fabricctl/model/journal"
 )
 
-type runJSON struct {
-	Schema string `json:"schema"`
-	*rollout.Run
-}
-
 // header is the first row of a table: the names of its columns for people, nothing for a program that reads along.
 func (a *app) header(names ...string) [][]string {
 	if s, ok := a.sys.out.(*show.Screen); ok && s.Terminal() {

@@ -8,6 +8,12 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
+// RunJSON is what is printed of a run with -o json.
+type RunJSON struct {
+	Schema string `json:"schema"`
+	*rollout.Run
+}
+
 // Run writes the outcome per device, what that comes to, and what to do when something is left. last says that no
 // later attempt on the same run is known; again is the command that finishes the run ("resume") or takes it back ("rollback").
 func Run(w io.Writer, r *rollout.Run, last bool, again func(verb, id string) string) {

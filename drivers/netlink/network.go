@@ -2,6 +2,7 @@ package netlink
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/netip"
 	"path"
@@ -222,4 +223,23 @@ func (d *Device) mtuFiles(link string) []mtuFile {
 	add("etc/sysconfig/network-scripts/ifcfg-"+link, regexp.MustCompile(``), regexp.MustCompile(`(?m)^MTU="?(\d+)"?$`), "MTU=%d")
 	add("etc/network/interfaces", regexp.MustCompile(`(?m)^iface `+q+` `), regexp.MustCompile(`(?ms)^iface `+q+` .*?^\s+mtu (\d+)$`), "mtu %d")
 	return out
+}
+
+// Addresses is every IP address of the machine but those of loopbacks.
+func (d *Device) Addresses(ctx context.Context) ([]netip.Prefix, error) {
+	links, err := d.cfg.Links.List(ctx)
+	if err != nil {
+		return nil, d.named("links", err)
+	}
+	of, err := d.cfg.Links.Addresses(ctx)
+	if err != nil {
+		return nil, d.named("addresses", err)
+	}
+	var all []netip.Prefix
+	for _, l := range links {
+		if !l.Loopback {
+			all = append(all, of[l.Index]...)
+		}
+	}
+	return all, nil
 }

@@ -69,9 +69,11 @@ var table = []row{
 	{"tuning/perftest tuning/diagnose tuning/soak", "model/observe model/units model/journal tuning/stats model model/intent"},
 	{"tuning/baseline", "model/observe model/units tuning/stats"},
 	{"examples", ""},
+	{"drivers/hostlocal", "drivers drivers/netlink drivers/netlink/dcb drivers/hostwire drivers/rollout render model model/intent model/journal model/units model/diag profiles"},
+	{"cmd/hostverb", "cmd/show drivers drivers/hostlocal drivers/rollout render model/journal model/diag"},
 	{"cmd/show", "drivers drivers/rollout render model/journal model/diag model/intent"},
 	{"cmd/fabricctl", all},
-	{"cmd/fabricctl-host", "cmd/show drivers drivers/netlink drivers/netlink/dcb drivers/hostwire drivers/rollout render model model/* profiles"},
+	{"cmd/fabricctl-host", "cmd/show cmd/hostverb drivers drivers/hostlocal drivers/hostwire render model/diag"},
 }
 
 // ban says that packages matching from must not reach to, except from those matching unless. Patterns of ours are
