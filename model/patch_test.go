@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 func TestWith(t *testing.T) {
@@ -44,6 +45,29 @@ func TestWith(t *testing.T) {
 	}
 	if back, _ := g.With(Patch{{"classes.training.ecn.kmin", "0.8MB"}}); back.Classes[0].ECN.Kmin.V != f.Classes[0].ECN.Kmin.V {
 		t.Error("a value set back is not back")
+	}
+}
+
+// TestWithHosts: a patch sets values of hosts, where the model has the section and where it has not.
+func TestWithHosts(t *testing.T) {
+	f := load(t, files("m.yaml", base+"hosts: {congestion: {parameters: {hai_rate: 50Mbps}}}\noverrides: {host: {state: active}}\n"), "m.yaml")
+	g, l := f.With(Patch{
+		{"hosts.congestion.parameters.ai_rate", "10Mbps"},
+		{"hosts.congestion.parameters.hai_rate", "0.1Gbps"},
+		{"overrides.host.hosts.irq", "spread"},
+	})
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	params := g.Hosts.Congestion.Params
+	if ai, hai := params[profiles.CCIndex("ai_rate")], params[profiles.CCIndex("hai_rate")]; ai.V != 10 || hai.V != 100 || hai.From.Kind != FromExperiment {
+		t.Errorf("ai_rate %d, hai_rate %d from %s", ai.V, hai.V, hai.From.Kind)
+	}
+	if got := g.Roles["host"].Hosts.IRQ.V; got != "spread" || g.Digest() == f.Digest() {
+		t.Errorf("the override is %q", got)
+	}
+	if _, l := f.With(Patch{{"hosts.congestion.parameters.ai_rate", "60Mbps"}}); !strings.Contains(lines(l), "ai_rate 60Mbps is above hai_rate 50Mbps") {
+		t.Errorf("a rate that cannot be is %q", lines(l))
 	}
 }
 

@@ -144,6 +144,13 @@ func (v *validator) limits(d *Device, p *Port, nic profiles.NIC) {
 			Hint: fmt.Sprintf("make %s lossy, or name another NIC", c.Name) + v.mayBeWrong(profiles.KindNIC, nic.Name, "max_lossless"),
 		})
 	}
+	if most := nic.TrafficClasses; most > 0 && len(v.f.Classes) > most {
+		v.found.Add(diag.Finding{
+			Rule: "nic-limits", Severity: diag.Info, Pos: v.f.Classes[most].Pos, Related: named,
+			Msg:  fmt.Sprintf("%d classes, but the NIC %s has %d traffic classes: some share a queue there", len(v.f.Classes), nic.Name, most),
+			Hint: "lossless classes and notifications keep one of their own; explain and plan say which share" + v.mayBeWrong(profiles.KindNIC, nic.Name, "traffic_classes"),
+		})
+	}
 	for i := range v.f.Classes {
 		c := &v.f.Classes[i]
 		if most := nic.MaxPriority; most.OK && c.Priority.Set && c.Priority.V > most.V {

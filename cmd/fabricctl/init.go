@@ -56,6 +56,9 @@ classes:
 
 pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}
 
+# Hosts' NICs have the classes as the switches do. What they are told besides stands here, such as
+# hosts: {pcie: {max_read_request: 4096B}, memlock: unlimited}
+
 # Nothing is written to what is not owned. Start with observe, look at the plan, then own one area at a time, such as
 # {switches: {ecn: own}}.
 manage: {switches: observe, hosts: observe}
@@ -69,7 +72,7 @@ defaults:
   ssh: {username: env:FABRIC_USER, password: env:FABRIC_PASSWORD}
 # One line per device; replace the {} by lines like these:
 #   leaf1: {address: 192.0.2.11, serial: MT2214X00123, ports: {downlink-1: Ethernet0}}
-#   host1: {address: 192.0.2.101, nics: [{netdev: rdma0, port: "leaf1:downlink-1"}]}
+#   host1: {address: 192.0.2.101, nics: [{netdev: rdma0, ip: 192.0.2.129/31, port: "leaf1:downlink-1"}]}
 devices: {}
 `
 

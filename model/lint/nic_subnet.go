@@ -56,19 +56,23 @@ func runNICSubnet(p *Pass) {
 
 // sameSubnet finds two NICs of a host that are in one subnet and no bond of each other.
 func sameSubnet(d *intent.Device) (pair, bool) {
+	type addressed struct {
+		port   *intent.Port
+		subnet netip.Prefix
+	}
+	var seen []addressed
 	for i := range d.Ports {
 		a := &d.Ports[i]
 		x, err := netip.ParsePrefix(a.IP)
 		if err != nil || a.State == intent.Absent {
 			continue
 		}
-		for j := range d.Ports[:i] {
-			b := &d.Ports[j]
-			y, err := netip.ParsePrefix(b.IP)
-			if err == nil && b.State != intent.Absent && x.Overlaps(y) && (a.Bond == "" || a.Bond != b.Bond) {
-				return pair{b, a}, true
+		for _, b := range seen {
+			if x.Overlaps(b.subnet) && (a.Bond == "" || a.Bond != b.port.Bond) {
+				return pair{b.port, a}, true
 			}
 		}
+		seen = append(seen, addressed{a, x})
 	}
 	return pair{}, false
 }
