@@ -185,7 +185,23 @@ func FuzzRDMA(f *testing.F) {
 	})
 }
 
-// A host with eight NICs: what a plan asks of it.
+// under is the files of / from a directory on, so that they cost what they cost on a machine.
+type under struct {
+	files
+	dir string
+}
+
+func (u under) Read(name string) ([]byte, error) { return u.files.Read(u.dir + "/" + name) }
+func (u under) Exists(name string) bool          { return u.files.Exists(u.dir + "/" + name) }
+
+func (u under) List(name string) ([]string, error) { return u.files.List(u.dir + "/" + name) }
+
+func (u under) Real(name string) (string, error) {
+	p, err := u.files.Real(u.dir + "/" + name)
+	return strings.TrimPrefix(p, strings.TrimPrefix(u.dir, "/")+"/"), err
+}
+
+// A host with eight NICs, its files on a file system: what a plan asks of it.
 func BenchmarkEightNICs(b *testing.B) {
 	r := newRigAt(b, b.TempDir())
 	for i, pci := range []string{"17", "18", "3a", "3b", "98", "99", "ca", "cb"} {
@@ -193,6 +209,22 @@ func BenchmarkEightNICs(b *testing.B) {
 		r.mlx5(link, pci, device)
 		r.address(link, device, "10.0."+string(rune('0'+i))+".1/24")
 	}
+	root := b.TempDir()
+	for name, text := range r.tree.files {
+		p := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, to := range r.tree.links {
+		p := filepath.Join(root, name)
+		up := strings.Repeat("../", strings.Count(name, "/"))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.Symlink(up+to, p)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r.tree = nil
+	r.Device.tree = under{files{"/"}, root}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := r.Facts(b.Context()); err != nil {
