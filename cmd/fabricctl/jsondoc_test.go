@@ -36,7 +36,7 @@ var printed = map[string]any{
 		*rollout.History
 	}{},
 	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
-	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "version": versionJSON{},
+	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "version": versionJSON{},
 	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},
 }
 
