@@ -202,6 +202,9 @@ func TestErrorsTravel(t *testing.T) {
 		if want := "host1: commit: " + err.Error() + ": for a reason"; got == nil || got.Error() != want {
 			t.Errorf("got %v, want %s", got, want)
 		}
+		if known := err.Error() != "disk full"; errors.Is(got, err) != known {
+			t.Errorf("%v is not %v at the other end", got, err)
+		}
 		for _, c := range codes {
 			if errors.Is(got, c.err) != (err == c.err) {
 				t.Errorf("%v is %v: %v", got, c.err, errors.Is(got, c.err))
