@@ -162,6 +162,9 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 // show prints a plan in the format of -o, and ends with its exit code: the worst thing first.
 func (a *app) show(p *rollout.Plan, v planView) error {
 	var err error
+	if v.verb == "drift" {
+		p = p.Still()
+	}
 	switch a.output {
 	case "json":
 		err = a.printJSON(show.JSON(p, v.verb))

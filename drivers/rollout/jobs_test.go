@@ -104,3 +104,28 @@ func TestJobsKeepRollbackWaiting(t *testing.T) {
 	}
 	f.mustHold(t, "rolled back at last", false, nil)
 }
+
+// Drift is what the fabric does not hold: jobs that begin and end meanwhile do not change it.
+func TestDriftIsStill(t *testing.T) {
+	f := newFabric(stateDir(t), "h1")
+	var shown []string
+	for _, pairs := range []int{0, 64, -1} {
+		busy(f, pairs)
+		p := f.plan(t)
+		before, err := p.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.Still().Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, string(b))
+		if after, err := p.Encode(); err != nil || string(after) != string(before) {
+			t.Errorf("the plan itself was changed: %v", err)
+		}
+	}
+	if shown[0] != shown[1] || shown[0] != shown[2] {
+		t.Errorf("jobs are drift:\n%s\n%s\n%s", shown[0], shown[1], shown[2])
+	}
+}

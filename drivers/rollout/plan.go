@@ -155,6 +155,23 @@ func jobsOf(risks []render.Risk) (n int, known bool) {
 	return n, known
 }
 
+// Still is p without what comes and goes while the fabric stays as it is: the queue pairs of jobs. It is for showing drift.
+func (p *Plan) Still() *Plan {
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	for i := range q.Devices {
+		d := &q.Devices[i]
+		d.Facts.NICs, d.Risks = slices.Clone(d.Facts.NICs), slices.Clone(d.Risks)
+		for j := range d.Facts.NICs {
+			d.Facts.NICs[j].QPs = -1
+		}
+		for j := range d.Risks {
+			d.Risks[j].Jobs = 0
+		}
+	}
+	return &q
+}
+
 // Encode is the plan as indented JSON. The same plan gives the same bytes.
 func (p *Plan) Encode() ([]byte, error) {
 	b, err := json.MarshalIndent(p, "", "  ")
