@@ -135,7 +135,10 @@ func (d *draft) levels() {
 	for _, v := range d.ports {
 		d.weights = d.weights || v.pol.Known.Has(intent.AreaScheduler) && sum(d.sharesOf(v.pol)) > 100
 	}
-	d.shares = placed(slices.Concat(d.ports, d.nics), func(v vote) ([8]uint8, bool) { return d.sharesOf(v.pol), v.pol.Known.Has(intent.AreaScheduler) }, canShare)
+	d.shares = placed(slices.Concat(d.ports, d.nics), func(v vote) ([8]uint8, bool) {
+		s := d.sharesOf(v.pol)
+		return s, v.pol.Known.Has(intent.AreaScheduler) && (!v.dev.Host || sum(s) > 0) // a NIC that nobody has set says nothing
+	}, canShare)
 	if d.hasLossless() {
 		d.dog = placed(inside(d.ports), func(v vote) (intent.Watchdog, bool) {
 			w := v.pol.Watchdog

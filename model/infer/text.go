@@ -131,13 +131,18 @@ func (d *draft) writeTopology(w *writer) {
 	}
 }
 
+// untold is the length that mlx5 takes cables to have where nobody says it.
+const untold = 7 * units.Metre
+
 // told is the longer one of the cables that the ends of a link were told; 0 where nobody was.
 func (d *draft) told(ends ...end) units.Length {
 	var longest units.Length
 	for _, e := range ends {
 		if dev := d.net.Device(e.device); dev != nil {
 			if p := dev.Port(e.port); p != nil {
-				longest = max(longest, dev.PolicyOf(p).Cable)
+				if told := dev.PolicyOf(p).Cable; !dev.Host || told != untold {
+					longest = max(longest, told)
+				}
 			}
 		}
 	}
