@@ -95,7 +95,7 @@ func hostsSchema() field {
 			leaf("lossy", bytesScalar(), "bytes that all other traffic shares"),
 		).like("{lossless: 256KB, lossy: 64KB}"),
 		leaf("memlock", enumScalar("unlimited", keep).meant("infinity", "unlimited", "1", "unlimited", "max", "unlimited"), "memory that users may lock, which RDMA needs much of: unlimited, by a file in /etc/security/limits.d; leave: as it is (the default)"),
-	).like("{roce: {class: training}}").inert()
+	).like("{roce: {class: training}}")
 }
 
 // CCAlgorithms are the congestion control algorithms of NICs by name.

@@ -106,8 +106,7 @@ func (g generator) element(f *field) schema {
 	return s
 }
 
-// description is what an editor shows: what the place means, how its value is written where that is not plain, and what
-// becomes of it.
+// description is what an editor shows: what the place means, and how its value is written where that is not plain.
 func (f *field) description() string {
 	parts := []string{f.doc}
 	if f.doc == "" {
@@ -115,9 +114,6 @@ func (f *field) description() string {
 	}
 	if s := f.scalar; s != nil && strings.ContainsAny(s.noun, "0123456789:") && s.schema()["enum"] == nil {
 		parts = append(parts, withArticle(s.noun))
-	}
-	if f.later {
-		parts = append(parts, "read and checked, not rendered yet")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -205,7 +205,6 @@ func build(docs roots, broken bool) (*Fabric, diag.List) {
 	v := &validator{f: f}
 	v.all()
 	found.Add(v.found...)
-	found.Add(notRendered(docs)...)
 	return f, found
 }
 

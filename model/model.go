@@ -337,8 +337,7 @@ type Patch []Edit
 
 // Leaf is one scalar of the merged documents.
 type Leaf struct {
-	Path  string // keys joined by ".", list elements by name, or by [n] where they have none
-	Text  string // as written
-	Later bool   // read, but nothing is rendered from it yet
-	From  *Origin
+	Path string // keys joined by ".", list elements by name, or by [n] where they have none
+	Text string // as written
+	From *Origin
 }

@@ -133,12 +133,11 @@ func (f *Fabric) Leaves() []Leaf { return leaves(fabricSchema(), f.docs.fabric, 
 // leaves lists the scalars below n. Texts are canonical, so that equal values read the same.
 func leaves(f *field, n *node, path string) []Leaf {
 	var out []Leaf
-	var visit func(f *field, n *node, path string, later bool)
-	visit = func(f *field, n *node, path string, later bool) {
+	var visit func(f *field, n *node, path string)
+	visit = func(f *field, n *node, path string) {
 		if n == nil || n.bad || f == nil {
 			return
 		}
-		later = later || f.later
 		switch n.shape {
 		case mapNode:
 			for _, k := range n.keys {
@@ -146,7 +145,7 @@ func leaves(f *field, n *node, path string) []Leaf {
 				if c == nil {
 					c = f.dict
 				}
-				visit(c, n.kids[k], join(path, k), later)
+				visit(c, n.kids[k], join(path, k))
 			}
 		case listNode:
 			for i, e := range n.items {
@@ -154,15 +153,15 @@ func leaves(f *field, n *node, path string) []Leaf {
 				if name := e.name(); f.named && name != "" {
 					at = join(path, name)
 				}
-				visit(f.list, e, at, later)
+				visit(f.list, e, at)
 			}
 		case scalarNode:
 			if canonical, p := f.scalar.parse(n.text); p == nil {
-				out = append(out, Leaf{Path: path, Text: canonical, Later: later, From: n.from})
+				out = append(out, Leaf{Path: path, Text: canonical, From: n.from})
 			}
 		}
 	}
-	visit(f, n, path, false)
+	visit(f, n, path)
 	slices.SortStableFunc(out, func(a, b Leaf) int { return CompareNames(a.Path, b.Path) })
 	return out
 }
@@ -187,86 +186,6 @@ func (f *Fabric) Digest() string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// anyLater reports whether f, or anything below it, is read without being rendered yet. known is what was found before.
-func (f *field) anyLater(known map[*field]bool) bool {
-	if f == nil {
-		return false
-	}
-	any, ok := known[f]
-	if !ok {
-		any = f.later || f.dict.anyLater(known) || f.list.anyLater(known)
-		for i := range f.kids {
-			any = f.kids[i].anyLater(known) || any
-		}
-		known[f] = any
-	}
-	return any
-}
-
-// notRendered reports the leaves that nothing is rendered from yet: one finding per place of the schema.
-func notRendered(docs roots) diag.List {
-	type group struct {
-		path  string
-		where []diag.Related
-	}
-	var groups []*group
-	index := map[string]*group{}
-	later := map[*field]bool{}
-	var visit func(f *field, n *node, path, at *trail)
-	visit = func(f *field, n *node, path, at *trail) {
-		if n == nil || n.bad || !f.anyLater(later) {
-			return
-		}
-		if f.later && hasBad(n) {
-			return
-		}
-		if f.later {
-			name := path.String()
-			g := index[name]
-			if g == nil {
-				g = &group{path: name}
-				index[name] = g
-				groups = append(groups, g)
-			}
-			g.where = append(g.where, diag.Related{Pos: n.pos(), Msg: at.String()})
-			return
-		}
-		for _, k := range n.keys {
-			c := f.kid(k)
-			generic := k
-			if c == nil && f.dict != nil {
-				c, generic = f.dict, f.dict.key
-			}
-			visit(c, n.kids[k], &trail{up: path, key: generic}, &trail{up: at, key: k})
-		}
-		for i, e := range n.items {
-			name := trail{up: at, index: i}
-			if f.named {
-				name.key = e.name()
-			}
-			visit(f.list, e, path, &name)
-		}
-	}
-	visit(fabricSchema(), docs.fabric, nil, nil)
-	visit(inventorySchema(), docs.inventory, nil, nil)
-	var l diag.List
-	for _, g := range groups {
-		const most = 8
-		f := diag.Finding{
-			Rule: "not-rendered-yet", Severity: diag.Info, Pos: g.where[0].Pos,
-			Msg: fmt.Sprintf("%s is read and checked, but nothing is rendered from it yet", g.path),
-		}
-		if n := len(g.where); n > 1 {
-			f.Related = g.where[1:min(n, most)]
-			if n > most {
-				f.Msg += fmt.Sprintf(" (%d places)", n)
-			}
-		}
-		l.Add(f)
-	}
-	return l
 }
 
 // covers reports whether f is about nothing but what a is for. A finding that does not say what it is about is covered

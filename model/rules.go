@@ -28,7 +28,6 @@ func Rules() []Rule {
 		{"nic-limits", "the classes ask for more than a NIC is known to do"},
 		{"nic-roce", "a NIC that should carry RDMA speaks no RoCE v2"},
 		{"no-speed", "a link has no speed, so what depends on it is not judged"},
-		{"not-rendered-yet", "a value is read and checked, but nothing is rendered from it yet"},
 		{"patch", "an edit does not fit the model"},
 		{"platform", "a platform is unknown, of the wrong kind, or another one in the inventory than in the topology"},
 		{"port-speed", "a link is faster than the hardware at one of its ends"},

@@ -11,7 +11,6 @@ type field struct {
 	apart    []string // more to paste, in order: elements of one list have each another value
 	aka      []string // what people call the key elsewhere
 	required bool
-	later    bool    // read, but nothing is rendered from it yet
 	scalar   *scalar // takes a scalar
 	kids     []field // takes a mapping with these keys
 	dict     *field  // takes a mapping with any name as key; its key says what the names are
@@ -29,7 +28,6 @@ func (f *field) kid(key string) *field {
 }
 
 func (f field) must() field          { f.required = true; return f }
-func (f field) inert() field         { f.later = true; return f }
 func (f field) like(ex string) field { f.example = ex; return f }
 
 // unlike gives the values to choose from for a key that no two elements of a list have alike.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,25 +12,87 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
-// linuxTestTarget is a host with several NICs, whose NCCL file is one.
+// linuxTestTarget is a host with several NICs that have everything, whose NCCL file is one.
 func linuxTestTarget() target {
 	return target{
 		dialect: &linux, model: "linux/generic", iface: func(n int) string { return fmt.Sprintf("rdma%d", n) },
 		areas: intent.HostAreas,
-		adjust: func(t *rapid.T, _ *intent.Device, p *intent.Policy) {
+		adjust: func(t *rapid.T, d *intent.Device, p *intent.Policy) {
+			d.NCCL = intent.HostNCCL{Socket: "=eth0", Range: "192.0.2.0/24"}
 			p.MTU = units.Bytes(rapid.IntRange(1280, 9216).Draw(t, "netdev mtu"))
-			p.NCCL = intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7}
+			p.NCCL = intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7, QPs: 4, CrossNIC: 1, HCA: true, RoCE: 2, Family: 4, GID: 4}
+			p.System = intent.System{ReadRequest: 4096, IRQ: intent.IRQLocal, RingRX: 8192, RingTX: 8192, FEC: intent.FECRS, Memlock: true}
+			p.Cable = units.Length(rapid.Int64Range(0, 100).Draw(t, "cable")) * units.Metre
+			p.RoCE = intent.RoCE{On: true, Mode: 2, ToS: rapid.Uint8Range(4, 255).Draw(t, "tos"), TrafficClass: rapid.Int16Range(-1, 255).Draw(t, "traffic class")}
+			p.CC = intent.Congestion{
+				On: true, Algorithm: intent.AlgorithmDCQCN, Priorities: rapid.Uint8().Draw(t, "cc"), HasCNP: true,
+				CNPDSCP: rapid.Uint8Range(1, 63).Draw(t, "cnp dscp"), CNPPriority: rapid.Uint8Range(1, 7).Draw(t, "cnp"),
+			}
+			p.CC.SetParam(rapid.IntRange(0, profiles.NumCC-1).Draw(t, "parameter"), 1)
+			p.Pause.Send = rapid.Bool().Draw(t, "pause")
+			for i := range d.Classes {
+				if d.Classes[i] != "" {
+					p.DSCP[i] = uint8(i) // a strict priority that nothing leads to is not one
+				}
+			}
+			weights, left := 0, 100 // shares are percents, and a priority that is not used is sent in the driver's own way
+			for i := range p.Queues {
+				q := &p.Queues[i]
+				q.ECN, q.Buffer = intent.ECN{}, intent.Buffer{}
+				if !q.Used {
+					*q = intent.Queue{Lossless: q.Lossless}
+				} else if !q.Strict {
+					weights++
+				}
+			}
+			for i := range p.Queues {
+				q := &p.Queues[i]
+				switch {
+				case q.Lossless:
+					q.Buffer = intent.Buffer{On: true, Reserved: 262144}
+				case len(p.Lossless()) > 0:
+					q.Buffer = intent.Buffer{On: true, Reserved: 65536}
+				}
+				if q.Used && !q.Strict {
+					q.Weight = uint8(left / weights)
+					left -= int(q.Weight)
+					weights--
+				}
+			}
+		},
+		facts: Facts{Hostname: "host1", NICs: linuxTestNICs("mlx5_core", "mlx5")},
+		hidden: func(k Key) bool {
+			return k == ncclKey(ncclSocket) || k == ncclKey(ncclRange) || // not of a NIC
+				k.Scope == "pause" || k.Scope == "dcbx" || k.Field == "willing" // absent is off, and nobody else
 		},
 	}
 }
 
+// linuxTestNICs are six NICs of a driver that have every knob.
+func linuxTestNICs(driver, personality string) []HostNIC {
+	knobs := []string{"app", "dcbx", "ets", "pfc", "buffer", "pause", "ring", "fec", "irq", "pci.max-read-request", "roce.mode", "roce.tos", "roce.traffic-class", "cc.algorithm", "cc.enable", "cc.cnp-dscp", "cc.cnp-priority"}
+	for _, p := range profiles.CCParams() {
+		knobs = append(knobs, "cc."+p.Name)
+	}
+	slices.Sort(knobs)
+	var out []HostNIC
+	for i := range 6 {
+		out = append(out, HostNIC{Name: fmt.Sprintf("rdma%d", i), Driver: driver, Personality: personality, RDMA: fmt.Sprintf("mlx5_%d", i), RDMAPort: 1, GID: 5, Knobs: knobs})
+	}
+	return out
+}
+
 func TestLinuxProperties(t *testing.T) { checkProperties(t, linuxTestTarget()) }
 
-// linuxHost is a host with two NICs.
+// linuxFiles are the areas of a NIC without DCB.
+var linuxFiles = intent.AreaSet(intent.AreaMTU, intent.AreaNCCL)
+
+// linuxHost is a host with two NICs, of which the model asks an MTU and what NCCL is told.
 func linuxHost(f func(d *intent.Device)) intent.Device {
-	p := intent.Policy{Known: intent.HostAreas, MTU: 9000, NCCL: intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7}}
+	p := intent.Policy{Known: linuxFiles, MTU: 9000, NCCL: intent.NCCL{On: true, TrafficClass: 104, Timeout: 20, RetryCount: 7}}
 	d := intent.Device{Name: "host1", Fabric: "pod1", Platform: "linux/generic", Host: true}
 	for i := range d.Manage {
 		d.Manage[i] = intent.Own
@@ -62,18 +125,18 @@ func TestLinuxRender(t *testing.T) {
 		text  string
 		finds string
 	}{
-		{"no NCCL", func(d *intent.Device) { d.Policies[0].NCCL, d.Policies[1].NCCL = intent.NCCL{}, intent.NCCL{} }, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n", ""},
+		{"no NCCL", func(d *intent.Device) { d.Policies[0].NCCL, d.Policies[1].NCCL = intent.NCCL{}, intent.NCCL{} }, "link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n", ""},
 		{"only the class", func(d *intent.Device) {
 			d.Policies[0].NCCL = intent.NCCL{On: true}
 			d.Policies[1].NCCL = d.Policies[0].NCCL
-		}, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=0\n", ""},
+		}, "link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=0\n", ""},
 		{
 			"two NCCL values", func(d *intent.Device) { d.Policies[1].NCCL.Timeout = 22 },
-			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22",
+			"link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22",
 		},
 		{
 			"too many retries", func(d *intent.Device) { d.Policies[0].NCCL.RetryCount, d.Policies[1].NCCL.RetryCount = 8, 7 },
-			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7",
+			"link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7",
 		},
 		{"absent, unbound and hostile NICs", func(d *intent.Device) {
 			d.Ports[0].State = intent.Absent
@@ -93,7 +156,7 @@ func TestLinuxRender(t *testing.T) {
 
 func TestLinuxParseAndLift(t *testing.T) {
 	known := func(mtu units.Bytes, n intent.NCCL) intent.Policy {
-		return intent.Policy{Known: intent.HostAreas, MTU: mtu, NCCL: n}
+		return intent.Policy{Known: linuxFiles, MTU: mtu, NCCL: n}
 	}
 	for _, tt := range []struct {
 		name, text string
@@ -102,12 +165,12 @@ func TestLinuxParseAndLift(t *testing.T) {
 	}{
 		{
 			"a host by hand", "# host1\r\n\r\nlink rdma0 mtu 9000\r\n  link  eth0\tmtu 01500\r\nfile /etc/nccl.conf\r\n# RoCE\r\nNCCL_DEBUG=INFO\r\nNCCL_IB_TC=0x68\r\nNCCL_IB_TIMEOUT=22\r\n",
-			map[string]intent.Policy{"rdma0": known(9000, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22}), "eth0": known(1500, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22})},
+			map[string]intent.Policy{"rdma0": known(9000, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22, RoCE: 2, Family: 4}), "eth0": known(1500, intent.NCCL{On: true, TrafficClass: 104, Timeout: 22, RoCE: 2, Family: 4})},
 			nil,
 		},
 		{
 			"first of two wins in the file, last of two links", "link a mtu 1\nlink a mtu 2\nfile /etc/nccl.conf\nNCCL_IB_TC=104\nNCCL_IB_TC=106\n",
-			map[string]intent.Policy{"a": known(2, intent.NCCL{On: true, TrafficClass: 104})},
+			map[string]intent.Policy{"a": known(2, intent.NCCL{On: true, TrafficClass: 104, RoCE: 2, Family: 4})},
 			[]string{"given twice, as 1 and 2"},
 		},
 		{
@@ -209,7 +272,7 @@ func FuzzLinuxParse(f *testing.F) {
 // and it is an error when the host does not have it.
 func TestLinuxPCI(t *testing.T) {
 	d := intent.Device{Name: "host1", Platform: "linux/generic", Host: true, Ports: []intent.Port{{Name: "nic-1", Iface: "0000:17:00.0"}}}
-	d.Ports[0].Policy = d.Intern(intent.Policy{Known: intent.HostAreas, MTU: 9000, NCCL: intent.NCCL{On: true, TrafficClass: 104}})
+	d.Ports[0].Policy = d.Intern(intent.Policy{Known: linuxFiles, MTU: 9000, NCCL: intent.NCCL{On: true, TrafficClass: 104}})
 	for _, tt := range []struct {
 		name  string
 		d     intent.Device

@@ -30,9 +30,8 @@ type explainJSON struct {
 	Unused   *int           `json:"unused_priority,omitempty"` // asked for, and no class of the model has it
 	Reach    *explainReach  `json:"reach,omitempty"`           // how the device is reached; only for a device as a whole
 	Ports    []explainPort  `json:"ports"`
-	Budget   *explainBudget `json:"budget,omitempty"`           // of the device's buffer
-	Apps     []explainApp   `json:"applications,omitempty"`     // who marks for the classes in question
-	Later    []explainLeaf  `json:"not_rendered_yet,omitempty"` // of the classes in question
+	Budget   *explainBudget `json:"budget,omitempty"`       // of the device's buffer
+	Apps     []explainApp   `json:"applications,omitempty"` // who marks for the classes in question
 }
 
 // explainClass is a priority that the model names.
@@ -48,13 +47,6 @@ type explainApp struct {
 	Class    string      `json:"class"`
 	DSCP     uint8       `json:"dscp"`
 	Origin   *originJSON `json:"origin,omitempty"`
-}
-
-// explainLeaf is a value of the model that nothing is rendered from yet.
-type explainLeaf struct {
-	Path   string      `json:"path"`
-	Value  string      `json:"value"`
-	Origin *originJSON `json:"origin,omitempty"`
 }
 
 type explainPort struct {
@@ -225,7 +217,7 @@ func (x *explainer) device(dev *intent.Device, ports []intent.Port) explainJSON 
 	r := explainJSON{
 		Schema: "fabricctl/explain/v1", Fabric: x.fabric.Name.V, FabricAt: origin(x.fabric.Name.From), Device: dev.Name, Platform: dev.Platform,
 		Role: dev.Role, State: dev.State.String(), Pod: dev.Pod, Plane: dev.Plane, Group: dev.Group, Host: dev.Host, Classes: []explainClass{}, Ports: []explainPort{},
-		Apps: markers(x.fabric, dev, x.priority), Later: later(x.fabric, dev, x.priority), Budget: budgetOf(dev),
+		Apps: markers(x.fabric, dev, x.priority), Budget: budgetOf(dev),
 	}
 	if x.priority >= 0 && dev.Classes[x.priority] == "" {
 		r.Unused = &x.priority
@@ -338,22 +330,6 @@ func markers(f *model.Fabric, dev *intent.Device, priority int) []explainApp {
 		}
 	}
 	return as
-}
-
-// later are the values of the device's classes, or of one priority's class, that nothing is rendered from yet.
-func later(f *model.Fabric, dev *intent.Device, priority int) []explainLeaf {
-	var ls []explainLeaf
-	for _, l := range f.Leaves() {
-		if !l.Later {
-			continue
-		}
-		for p, class := range dev.Classes {
-			if class != "" && (priority < 0 || p == priority) && strings.HasPrefix(l.Path, "classes."+class+".") {
-				ls = append(ls, explainLeaf{l.Path, l.Text, origin(l.From)})
-			}
-		}
-	}
-	return ls
 }
 
 func origin(o *model.Origin) *originJSON {

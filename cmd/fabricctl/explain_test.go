@@ -136,7 +136,7 @@ func TestExplainBuffers(t *testing.T) {
 		})
 	}
 	host := intent.Device{Name: "h1", Host: true, Platform: "linux/generic", Ports: []intent.Port{{Name: "nic-1", Peer: "leaf1", PeerPort: "down-1", Speed: 400 * units.Gbps, Cable: 5 * units.Metre}}}
-	host.Ports[0].Policy = host.Intern(intent.Policy{Known: intent.HostAreas, MTU: 9000})
+	host.Ports[0].Policy = host.Intern(intent.Policy{Known: intent.AreaSet(intent.AreaMTU, intent.AreaNCCL), MTU: 9000})
 	f, _ := model.Load(examples.FS, "small")
 	net := &intent.Net{Devices: []intent.Device{host, leaf}}
 

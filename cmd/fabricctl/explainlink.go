@@ -51,6 +51,9 @@ func (x *explainer) neighbour(d *intent.Device, p *intent.Port) *explainNeighbou
 	for _, v := range intent.Differences(&here, &there) {
 		differs[v.Field] = true
 	}
+	if d.Host != peer.Host {
+		both &^= intent.AreaSet(intent.AreaBuffer) // each end has buffers of its own kind, and is told of its own cable
+	}
 	here, there = here.Only(both), there.Only(both)
 	at := map[string]int{}
 	for _, v := range intent.Values(&here) {
@@ -68,6 +71,8 @@ func (x *explainer) neighbour(d *intent.Device, p *intent.Port) *explainNeighbou
 		switch {
 		case strings.HasPrefix(string(v.Field), "class."):
 			b.Differs = differs[v.Field] // not where one end has no groups of its own
+		case strings.HasPrefix(string(v.Field), "weight.") && d.Host != peer.Host:
+			b.Differs = percents(&here) != percents(&there) // a NIC has percents
 		case v.Field == "mtu" && d.Host != peer.Host:
 			b.Label, b.Differs = "mtu (frames, netdev)", false // two quantities: the linter compares them
 		}
@@ -90,4 +95,21 @@ func worseState(device, port intent.State) intent.State {
 		return device
 	}
 	return port
+}
+
+// percents are how a policy shares a link among the queues with a weight, and which are strict.
+func percents(p *intent.Policy) [8]int {
+	var w [8]int
+	for i, q := range p.Queues {
+		if w[i] = int(q.Weight); q.Used && !q.Strict {
+			w[i] = max(w[i], 1)
+		}
+	}
+	w = intent.Percents(w)
+	for i, q := range p.Queues {
+		if q.Strict {
+			w[i] = -1
+		}
+	}
+	return w
 }

@@ -47,12 +47,6 @@ func printExplain(w io.Writer, r explainJSON) {
 		}
 		sourced(w, 2, who, fmt.Sprintf("dscp %d, class %s", a.DSCP, a.Class), a.Origin.String())
 	}
-	if len(r.Later) > 0 {
-		fmt.Fprintln(w, "\nread and checked, not rendered yet:")
-	}
-	for _, l := range r.Later {
-		sourced(w, 2, l.Path, l.Value, l.Origin.String())
-	}
 }
 
 // portGroup is ports that have everything in common but their names, and those of what they are linked to.

@@ -30,9 +30,8 @@ func (a *app) printValidation(layers []string, l diag.List) error {
 	case "junit":
 		err = writeJUnit(a.sys.out, layers, l)
 	case "github":
-		err = writeGitHub(a.sys.out, folded(l))
+		err = writeGitHub(a.sys.out, l)
 	default:
-		l = folded(l) // counted as they are shown
 		show.Findings(a.sys.out, l)
 		summary := "no errors"
 		if n := l.Count(diag.Error); n > 0 {

@@ -158,7 +158,7 @@ func TestImportHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"mtu: {fabric: 9214B, host: 1500B}\n", "nccl: {class: lossless-3, timeout: 22}\n", `- {a: "host1:rdma0", b: "leaf1:Ethernet1-1"}`,
+		"mtu: {fabric: 9214B, host: 1500B}\n", "nccl: {class: lossless-3, timeout: 22, hca: off}\n", `- {a: "host1:rdma0", b: "leaf1:Ethernet1-1"}`,
 		"    - name: host1\n      role: host\n      platform: linux/generic\n      ports:\n        - {name: rdma0, iface: rdma0, role: nic, nic: connectx-7, rdma: mlx5_0}\n",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -168,12 +168,26 @@ func TestImportHosts(t *testing.T) {
 	if strings.Contains(string(text), "planned") || strings.Contains(r.out, "lldp") {
 		t.Errorf("%s\n%s", text, r)
 	}
-	b.own(t, "{switches: observe, hosts: own}")
+	b.own(t, "{switches: observe, hosts: {mtu: own, host-nccl: own, host-system: own}}") // its DCB is as the driver left it
 	before := b.config(t)
 	b.must(t, exitOK, "plan", "--detailed-exitcode")
 	b.must(t, exitOK, "apply", "--yes")
 	if d := cmp.Diff(before, b.config(t)); d != "" {
 		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+// TestImportSetHosts: hosts whose NICs somebody has set come back into a model that owns all of them, and changes nothing.
+func TestImportSetHosts(t *testing.T) {
+	b := newUsedBench(t, trio)
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	b.imported(t, exitOK)
+	b.own(t, "{switches: observe, hosts: own}")
+	before, writes := b.config(t), b.writes()
+	b.must(t, exitOK, "plan", "--detailed-exitcode")
+	b.must(t, exitOK, "apply", "--yes")
+	if d := cmp.Diff(before, b.config(t)); d != "" || b.writes() != writes {
+		t.Errorf("%d writes (-before +after):\n%s", b.writes()-writes, d)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestRenamedFabric(t *testing.T) {
 
 // TestObservedDevice: one that is only looked at and cannot be read does not pass for one that agrees.
 func TestObservedDevice(t *testing.T) {
-	b := newBench(t, strings.Replace(trio, "switches: own", "switches: observe", 1))
+	b := newBench(t, strings.Replace(trio, "switches: own, hosts: own", "switches: observe, hosts: {mtu: own, host-nccl: own}", 1))
 	if err := b.lab.Box("spine1").Close(); err != nil {
 		t.Fatal(err)
 	}

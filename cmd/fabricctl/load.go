@@ -260,28 +260,3 @@ pull request, from within a GitHub workflow.`,
 		},
 	}
 }
-
-// folded is l with the findings about what is not rendered yet in one, at the first one's place.
-func folded(l diag.List) diag.List {
-	const rule, rest = "not-rendered-yet", " is read and checked, but nothing is rendered from it yet"
-	var out diag.List
-	var paths []string
-	at := -1
-	for _, f := range l {
-		path, places, ok := strings.Cut(f.Msg, rest)
-		if f.Rule != rule || !ok || f.Ack != "" {
-			out = append(out, f)
-			continue
-		}
-		if at < 0 {
-			at = len(out)
-			out = append(out, f)
-		}
-		paths = append(paths, path+places)
-	}
-	if len(paths) > 1 {
-		out[at].Msg = "read and checked, but nothing is rendered from it yet: " + strings.Join(paths, ", ")
-		out[at].Related = nil
-	}
-	return out
-}

@@ -31,6 +31,11 @@ func example(t *testing.T) (*model.Fabric, *intent.Net) {
 	if l.HasErrors() {
 		t.Fatal(l)
 	}
+	for i := range n.Devices { // what hosts say of themselves
+		for j := range n.Devices[i].Ports {
+			n.Devices[i].Ports[j].RDMA = "mlx5_0"
+		}
+	}
 	return f, n
 }
 

@@ -10,7 +10,7 @@ import (
 func TestFieldArea(t *testing.T) {
 	var p Policy
 	fill(reflect.ValueOf(&p).Elem())
-	p.Known = SwitchAreas | HostAreas | AreaSet(AreaBuffer, AreaRoCE, AreaCC, AreaSystem)
+	p.Known = SwitchAreas | HostAreas
 	p.Queues[5].Buffer.Device = false
 	p.Queues[6] = Queue{Used: true, Strict: true}
 	seen := map[Area]bool{}

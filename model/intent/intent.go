@@ -92,7 +92,7 @@ func (s Areas) Has(a Area) bool { return s&(1<<a) != 0 }
 // SwitchAreas is what a port of every switch speaks about; HostAreas the same for a host's NIC. AreasOf has the rest.
 const (
 	SwitchAreas = Areas(1<<AreaMTU | 1<<AreaMaps | 1<<AreaPFC | 1<<AreaECN | 1<<AreaScheduler | 1<<AreaWatchdog)
-	HostAreas   = Areas(1<<AreaMTU | 1<<AreaNCCL)
+	HostAreas   = Areas(1<<AreaMTU | 1<<AreaMaps | 1<<AreaPFC | 1<<AreaBuffer | 1<<AreaScheduler | 1<<AreaNCCL | 1<<AreaRoCE | 1<<AreaCC | 1<<AreaSystem)
 )
 
 // AreasOf is what a port speaks about on devices of an operating system, such as "sonic". What is not among them is

@@ -186,12 +186,7 @@ func (r *resolver) compile(k chain, role string, cable *model.Origin) *compiled 
 		}
 	}
 	if k.host {
-		c := r.host(k, role, mtu, hosts, classes, cable)
-		if c.policy = c.policy.Only(HostAreas); !HostAreas.Has(AreaRoCE) { // the dialect writes three variables so far
-			n := c.policy.NCCL
-			c.policy.NCCL = NCCL{On: n.On, TrafficClass: n.TrafficClass, Timeout: n.Timeout, RetryCount: n.RetryCount}
-		}
-		return c
+		return r.host(k, role, mtu, hosts, classes, cable)
 	}
 	c := &compiled{origins: map[Field]*model.Origin{}}
 	os, _, _ := strings.Cut(k.link.platform, "/")

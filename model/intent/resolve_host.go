@@ -12,12 +12,8 @@ import (
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
-// nicAreas is what the model asks of a NIC; plainAreas of one that carries neither RDMA nor storage.
-const (
-	nicAreas = Areas(1<<AreaMTU | 1<<AreaMaps | 1<<AreaPFC | 1<<AreaBuffer | 1<<AreaScheduler |
-		1<<AreaNCCL | 1<<AreaRoCE | 1<<AreaCC | 1<<AreaSystem)
-	plainAreas = Areas(1<<AreaMTU | 1<<AreaNCCL | 1<<AreaSystem)
-)
+// plainAreas is what the model asks of a NIC that carries neither RDMA nor storage.
+const plainAreas = Areas(1<<AreaMTU | 1<<AreaNCCL | 1<<AreaSystem)
 
 // host makes the policy of a NIC. The classes are those of the fabric: a NIC maps code points, pauses and schedules as
 // the switch at the other end of its link does, and a class's priority is also its ETS traffic class.
@@ -31,11 +27,12 @@ func (r *resolver) host(k chain, role string, mtu model.MTU, hosts model.Hosts, 
 		r.ncclOf(c, hosts)
 	}
 	if !k.plain {
-		c.policy.Known = nicAreas
+		c.policy.Known = HostAreas
 		for i := range classes {
 			classes[i].ECN = model.ECN{} // a NIC does not mark
 		}
 		c.maps(classes)
+		c.percents()
 		c.set("trust", &model.Origin{Kind: model.FromDefault, Ref: "the model speaks of code points, so NICs trust DSCP"})
 		c.receiveBuffers(classes, hosts)
 		if lossless := c.policy.Lossless(); len(lossless) > 0 {
@@ -51,6 +48,25 @@ func (r *resolver) host(k chain, role string, mtu model.MTU, hosts model.Hosts, 
 		c.congestion(classes, data, hosts)
 	}
 	return c
+}
+
+// percents makes the weights of a NIC's queues the percents that ETS has.
+func (c *compiled) percents() {
+	var weights [8]int
+	for i, q := range c.policy.Queues {
+		if q.Used && !q.Strict {
+			weights[i] = max(int(q.Weight), 1)
+		}
+	}
+	for i, n := range Percents(weights) {
+		if was := int(c.policy.Queues[i].Weight); n != was {
+			c.policy.Queues[i].Weight = uint8(n)
+			from := c.origins[field("weight", uint8(i))]
+			c.set(field("weight", uint8(i)), &model.Origin{
+				Kind: model.FromFormula, Pos: from.At(), Inputs: origins(from), Ref: strconv.Itoa(was) + " of all weights, in percent: ETS has no others",
+			})
+		}
+	}
 }
 
 // dataClass is the class of RDMA connections that choose none themselves; nil when that is not clear. Storage that is

@@ -240,7 +240,7 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("no origin for %s of a host", f)
 		}
 	}
-	want := NCCL{On: true, TrafficClass: 28 << 2, Timeout: 22, RetryCount: 7}
+	want := NCCL{On: true, TrafficClass: 28 << 2, Timeout: 22, RetryCount: 7, HCA: true, RoCE: 2, Family: 4}
 	if got := h.Policies[0]; got.NCCL != want || got.MTU != 9000 || got.Known != HostAreas {
 		t.Errorf("host policy %+v", got)
 	}
@@ -253,9 +253,9 @@ func TestNCCLClass(t *testing.T) {
 		want        NCCL
 		infos       int
 	}{
-		{"the only lossless class", base, NCCL{On: true, TrafficClass: 112}, 0},
+		{"the only lossless class", base, NCCL{On: true, TrafficClass: 112, HCA: true, RoCE: 2, Family: 4}, 0},
 		{"two, none named", two, NCCL{}, 2},
-		{"two, one named", two + "nccl: {class: storage}\n", NCCL{On: true, TrafficClass: 72}, 1},
+		{"two, one named", two + "nccl: {class: storage}\n", NCCL{On: true, TrafficClass: 72, HCA: true, RoCE: 2, Family: 4}, 1},
 		{"none lossless", strings.Replace(base, "lossless: true", "lossless: false", 1), NCCL{}, 0},
 	} {
 		f, _ := model.Load(file(x.model), "m.yaml")

@@ -102,7 +102,7 @@ func Differences(a, b *Policy) []Difference {
 		add(v.Field, v.Label, or(was[v.Field]), v.Text)
 	}
 	for _, v := range deviceValues(&x) {
-		if !is[v.Field] && !v.Field.leftAlone() {
+		if !is[v.Field] && !v.Field.leftAlone() && (v.Field != "cable" || !b.Known.Has(AreaRoCE)) {
 			add(v.Field, v.Label, v.Text, none)
 		}
 	}
