@@ -98,7 +98,7 @@ func TestHostRules(t *testing.T) {
 				`host4:nic-1: error: roce-marking: connections of rdma_cm on host4:nic-1 are RoCE v1, which has no IP header: leaf2:downlink-2 sees no code point in it, and no router carries it
     hint: set mode to v2`,
 				`host5:nic-1: error: roce-marking: the driver on host5:nic-1 forces traffic class 26 (dscp 6) on every connection, so that NCCL_IB_TC 104 (dscp 26) has no effect
-    hint: clear it`,
+    hint: have the driver force nothing, so that applications choose: hosts.roce.traffic_class: clear`,
 			},
 		},
 		{

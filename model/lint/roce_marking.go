@@ -60,7 +60,7 @@ func runRoCEMarking(p *Pass) {
 func (p *Pass) markerFindings(k marker, leaf Place, w *where) (fs []diag.Finding) {
 	dscp := k.roce.ToS >> 2
 	meant := p.meant(w.first)
-	hint, forced := "set the ToS byte to 4 times a code point of a lossless class", "clear it"
+	hint, forced := "set the ToS byte to 4 times a code point of a lossless class", "have the driver force nothing, so that applications choose: hosts.roce.traffic_class: clear"
 	if meant != nil {
 		hint = fmt.Sprintf("set the ToS byte to %d, which is dscp %d of class %s", meant.DSCP[0].V<<2, meant.DSCP[0].V, meant.Name)
 	}
