@@ -32,6 +32,9 @@ func (n *linuxNIC) ets() {
 			if tc > 7 { // unmapped
 				c.tc[i] = uint8(i)
 			}
+			if int(c.tc[i]) >= n.classes() { // nothing is sent with a priority that is no class: it reads as the first
+				c.tc[i] = 0
+			}
 		}
 	} else {
 		c.tc = n.packed()

@@ -110,7 +110,7 @@ func TestLinuxCannot(t *testing.T) {
 			edit: func(_ *intent.Device, p *intent.Policy) { p.CC.HasCNP = false },
 			say:  []string{"error: host1 nic-1: rdma0 (e810) takes a priority as one of its 4 traffic classes: class cnp has priority 6", "hint: give it priority 1, which no class has", "error: host1 nic-2: "},
 			gone: []string{"app|rdma0|dscp 48"},
-			have: []string{"app|rdma0|dscp 26 = 3", "app|rdma0|dscp 12 = 0", "ets|rdma0|prio-tc = 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7", "flag|rdma0|fw-lldp-agent = off", "pfc|rdma0|priorities = 3"},
+			have: []string{"app|rdma0|dscp 26 = 3", "app|rdma0|dscp 12 = 0", "ets|rdma0|prio-tc = 0:0 1:1 2:2 3:3 4:0 5:0 6:0 7:0", "flag|rdma0|fw-lldp-agent = off", "pfc|rdma0|priorities = 3"},
 		},
 		{
 			name: "a part of what the driver sets as one", nic: "e810",
