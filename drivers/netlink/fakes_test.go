@@ -331,6 +331,7 @@ func newRigAt(t testing.TB, root string) *rig {
 	r.kernel = "6.12.0"
 	r.tree.files["proc/sys/kernel/osrelease"] = r.kernel + "\n"
 	r.tree.files["sys/kernel/config/rdma_cm/.keep"] = ""
+	r.tree.files["sys/devices/system/cpu/online"] = "0-7\n"
 	r.tree.mkdir = mkdirRDMACM
 	for _, dir := range []string{"etc/security/limits.d", "var"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {

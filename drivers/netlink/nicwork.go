@@ -119,8 +119,8 @@ func (n *nicWork) checkSystem(c render.Change) error {
 	if n.w.d.irqbalance() {
 		return errors.New("irqbalance runs and moves interrupts: systemctl disable --now irqbalance")
 	}
-	irqs, _, local := n.w.d.interrupts(n.nic.hw.pci)
-	_, err := arrange(*c.After, irqs, local)
+	irqs, _, may := n.w.d.interrupts(n.nic.hw.pci)
+	_, err := arrange(*c.After, irqs, may)
 	return err
 }
 

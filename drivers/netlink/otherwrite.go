@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/profiles"
@@ -144,6 +145,9 @@ func (n *nicWork) writeSystem(ctx context.Context, s stage) error {
 		if v, ok := d.maxReadRequest(n.nic.hw.pci); ok && s == stagePCI {
 			live = render.Config{{Key: c.Key, Value: strconv.Itoa(v)}}
 		} else if v, ok := d.affinity(n.nic.hw.pci); ok && s == stageIRQ {
+			if slices.Contains(strings.Fields(v), *c.After) {
+				v = *c.After // one node: local is spread
+			}
 			live = render.Config{{Key: c.Key, Value: v}}
 		}
 		if err := n.compare(live, []render.Change{c}); err != nil {

@@ -188,6 +188,6 @@ func FuzzSettings(f *testing.F) {
 				}
 			}
 		}
-		_, _ = arrange(v, []int{24, 25}, "0-3")
+		_, _ = arrange(v, []int{24, 25}, cores{"0-3", "0-7"})
 	})
 }

@@ -81,20 +81,24 @@ func (d *Device) setMaxReadRequest(pci, value string) error {
 	return d.tree.Write(name, int64(at), w)
 }
 
-// Values of irq|IF|affinity. Any other arrangement is written out, so that it can be put back: "other 24:0-3 25:7".
+// Values of irq|IF|affinity. Where the machine is one node they are the same, and it reads "local spread". Any other
+// arrangement is written out, so that it can be put back: "other 24:0-3 25:7".
 const (
-	irqLocal  = "local"  // each interrupt may go to any CPU of the NIC's node
-	irqSpread = "spread" // each goes to one CPU of that node, in turn
+	irqLocal  = "local"  // each interrupt goes to one CPU of the NIC's node, in turn
+	irqSpread = "spread" // each goes to one CPU of the machine, in turn
 	irqOther  = "other"
 )
 
-// interrupts is the interrupts of a NIC in the order of their numbers, with the CPUs of each, and those CPUs that are
-// local to it. It is nil where that cannot be read.
-func (d *Device) interrupts(pci string) (irqs []int, cpus []string, local string) {
+// cores are CPUs that interrupts may go to, as lists: those of a NIC's node, and all that are on line.
+type cores struct{ local, all string }
+
+// interrupts is the interrupts of a NIC in the order of their numbers, with the CPUs of each, and those that they may go
+// to. It is nil where that cannot be read.
+func (d *Device) interrupts(pci string) (irqs []int, cpus []string, may cores) {
 	dir := path.Join(sysPCI, pci)
 	names, err := d.tree.List(dir + "/msi_irqs")
 	if err != nil {
-		return nil, nil, ""
+		return nil, nil, may
 	}
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil {
@@ -105,23 +109,27 @@ func (d *Device) interrupts(pci string) (irqs []int, cpus []string, local string
 	for _, n := range irqs {
 		list, err := line(d.tree, fmt.Sprintf("proc/irq/%d/smp_affinity_list", n))
 		if err != nil {
-			return nil, nil, ""
+			return nil, nil, may
 		}
 		cpus = append(cpus, list)
 	}
-	return irqs, cpus, said(d.tree, dir+"/local_cpulist")
+	return irqs, cpus, cores{said(d.tree, dir+"/local_cpulist"), said(d.tree, "sys/devices/system/cpu/online")}
 }
 
 // affinity is the value of irq|IF|affinity.
 func (d *Device) affinity(pci string) (string, bool) {
-	irqs, cpus, local := d.interrupts(pci)
-	if len(irqs) == 0 || local == "" {
+	irqs, cpus, may := d.interrupts(pci)
+	if len(irqs) == 0 {
 		return "", false
 	}
+	var words []string
 	for _, word := range []string{irqLocal, irqSpread} {
-		if want, err := arrange(word, irqs, local); err == nil && slices.Equal(want, cpus) {
-			return word, true
+		if want, err := arrange(word, irqs, may); err == nil && slices.Equal(want, cpus) {
+			words = append(words, word)
 		}
+	}
+	if words != nil {
+		return strings.Join(words, " "), true
 	}
 	b := strings.Builder{}
 	b.WriteString(irqOther)
@@ -132,21 +140,20 @@ func (d *Device) affinity(pci string) (string, bool) {
 }
 
 // arrange is the CPUs that a value of irq|IF|affinity gives each interrupt.
-func arrange(value string, irqs []int, local string) ([]string, error) {
+func arrange(value string, irqs []int, may cores) ([]string, error) {
 	out := make([]string, len(irqs))
 	switch word, rest, _ := strings.Cut(value, " "); word {
-	case irqLocal:
-		for i := range out {
-			out[i] = local
+	case irqLocal, irqSpread:
+		list := may.all
+		if word == irqLocal {
+			list = may.local
 		}
-		return out, nil
-	case irqSpread:
-		all, err := cpuList(local)
+		cpus, err := cpuList(list)
 		if err != nil {
 			return nil, err
 		}
 		for i := range out {
-			out[i] = strconv.Itoa(all[i%len(all)])
+			out[i] = strconv.Itoa(cpus[i%len(cpus)])
 		}
 		return out, nil
 	case irqOther:
@@ -191,11 +198,11 @@ func cpuList(s string) ([]int, error) {
 }
 
 func (d *Device) setAffinity(pci, value string) error {
-	irqs, now, local := d.interrupts(pci)
-	if len(irqs) == 0 || local == "" {
+	irqs, now, may := d.interrupts(pci)
+	if len(irqs) == 0 {
 		return errors.New("this NIC has no message signalled interrupts to move")
 	}
-	want, err := arrange(value, irqs, local)
+	want, err := arrange(value, irqs, may)
 	if err != nil {
 		return err
 	}

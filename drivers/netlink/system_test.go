@@ -50,13 +50,15 @@ func TestInterrupts(t *testing.T) {
 	if err := r.Commit(t.Context(), "tx1", cs, 0); err != nil {
 		t.Fatal(err)
 	}
-	if v := r.tree.files["proc/irq/200/smp_affinity_list"]; v != "0-3\n" {
-		t.Errorf("%q", v)
+	for irq, want := range map[string]string{"200": "0\n", "203": "3\n", "204": "0\n"} {
+		if v := r.tree.files["proc/irq/"+irq+"/smp_affinity_list"]; v != want {
+			t.Errorf("%s: %q", irq, v)
+		}
 	}
 	// The kernel keeps one for itself: what went before is not lost, and the refusal says which.
-	r.tree.canon["proc/irq/203/smp_affinity_list"] = func(string) (string, error) { return "", syscall.EIO }
+	r.tree.canon["proc/irq/205/smp_affinity_list"] = func(string) (string, error) { return "", syscall.EIO }
 	err := r.Commit(t.Context(), "tx2", changes(t, r, "irq|eth0|affinity=spread"), 0)
-	if err == nil || !strings.Contains(err.Error(), "interrupt 203") {
+	if err == nil || !strings.Contains(err.Error(), "interrupt 205") {
 		t.Errorf("got %v", err)
 	}
 	for list, want := range map[string][]int{"0-2,8": {0, 1, 2, 8}, "5": {5}, "": nil, "3-1": nil, "0-99999999": nil, "x": nil} {
@@ -64,7 +66,7 @@ func TestInterrupts(t *testing.T) {
 			t.Errorf("%q: %v, %v", list, got, err)
 		}
 	}
-	if _, err := arrange("other 24:0-3", []int{24, 25}, "0-3"); err == nil {
+	if _, err := arrange("other 24:0-3", []int{24, 25}, cores{"0-3", "0-7"}); err == nil {
 		t.Error("half an arrangement")
 	}
 }
