@@ -150,6 +150,8 @@ func linuxSame(k Key, a, b *string, f Facts) bool {
 		return linuxOr(a, "off") == linuxOr(b, "off")
 	case k.Scope == "roce" && k.Field == "traffic-class":
 		return linuxOr(a, "-1") == linuxOr(b, "-1")
+	case k.Scope == "irq" && a != nil && b != nil && linuxBoth(*a, *b):
+		return true
 	case k.Scope == "dcbx" && a != nil && b != nil && linuxHostRules(*a) && linuxHostRules(*b):
 		return true
 	case k.Scope == "app" && (a == nil) != (b == nil):
@@ -166,6 +168,15 @@ func linuxOr(v *string, absent string) string {
 		return absent
 	}
 	return *v
+}
+
+// linuxBoth reports whether one of two arrangements of interrupts is the other, too: a host that is one node reads
+// "local spread".
+func linuxBoth(a, b string) bool {
+	if strings.HasPrefix(a, "other") || strings.HasPrefix(b, "other") {
+		return a == b
+	}
+	return slices.ContainsFunc(strings.Fields(a), func(w string) bool { return slices.Contains(strings.Fields(b), w) })
 }
 
 // linuxHostRules reports whether a mode of DCBX says that the host sets DCB by the IEEE's rules, and nobody else does.

@@ -29,7 +29,10 @@ func (n *linuxNIC) ets() {
 	if n.classes() == 8 || n.AppPriorityIsTC {
 		c.tc = n.policy.TCQueue
 		for i, tc := range c.tc {
-			if tc > 7 { // unmapped
+			switch {
+			case i >= n.classes(): // no code point leads there, and the driver leaves these priorities where they are
+				c.tc[i] = 0
+			case tc > 7: // unmapped
 				c.tc[i] = uint8(i)
 			}
 			if int(c.tc[i]) >= n.classes() { // nothing is sent with a priority that is no class: it reads as the first

@@ -315,7 +315,8 @@ func (x *linuxLifter) system(memlock bool) {
 	x.number("ring", "rx", 1<<32, func(n uint64) { s.RingRX = uint32(n) })
 	x.number("ring", "tx", 1<<32, func(n uint64) { s.RingTX = uint32(n) })
 	if v, ok := x.value("irq", "affinity"); ok {
-		switch v {
+		first, _, _ := strings.Cut(v, " ") // "local spread" where the host is one node
+		switch first {
 		case intent.IRQLocal.String():
 			s.IRQ = intent.IRQLocal
 		case intent.IRQSpread.String():

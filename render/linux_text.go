@@ -102,7 +102,9 @@ func linuxKnobs() []linuxKnob {
 			return number(256)(s)
 		}},
 		{"pci", "max-read-request", number(1 << 16)},
-		{"irq", "affinity", func(s string) (string, bool) { return s, linuxWord(s) }},
+		{"irq", "affinity", func(s string) (string, bool) {
+			return strings.Join(strings.Fields(s), " "), strings.Trim(s, " \t") != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-:, \t") == ""
+		}},
 		{"ring", "rx", number(1 << 32)},
 		{"ring", "tx", number(1 << 32)},
 		{"fec", "mode", func(s string) (string, bool) {
