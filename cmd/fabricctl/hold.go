@@ -147,7 +147,7 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 		}
 		return err
 	})
-	said.OnHost, said.HostError = a.onHost(h.Device, "knows of it, and its agent", "was not told, and its agent may still write there", told)
+	said.OnHost, said.HostError = a.onHost(h.Device, "keeps it too, for its agent and for other operators", "was not told, and its agent may still write there", told)
 	code := done(exitOK)
 	if said.HostError != "" {
 		code = done(exitPartly)
