@@ -32,8 +32,13 @@ func TestRealCommit(t *testing.T) {
 	stock.Binary = nil
 	look := dial(t, stock)
 	mtus := func() string {
-		links, _, _ := strings.Cut(text(t, look), "\n\n")
-		return strings.TrimSpace(links)
+		var links []string
+		for line := range strings.Lines(text(t, look)) {
+			if strings.HasPrefix(line, "link rail") {
+				links = append(links, strings.TrimSpace(line))
+			}
+		}
+		return strings.Join(links, "\n")
 	}
 	if got, want := mtus(), "link rail0 mtu 1500\nlink rail1 mtu 1500"; got != want {
 		t.Fatalf("the namespace has\n%s", got)
