@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 	"github.com/google/go-cmp/cmp"
 )
@@ -194,6 +197,14 @@ func TestBond(t *testing.T) {
 			t.Error(name, d)
 		}
 	}
+	r.tree.files["sys/class/net/bond0/bonding/mode"] = "802.3ad 4\n"
+	for policy, want := range map[string]bool{"layer2 0": true, "layer2+3 2": true, "layer3+4 1": false} {
+		r.tree.files["sys/class/net/bond0/bonding/xmit_hash_policy"] = policy + "\n"
+		f, _, err := r.Facts(t.Context())
+		if err != nil || strings.Contains(strings.Join(f.Notes, "\n"), "ip link set bond0 type bond xmit_hash_policy layer3+4") != want {
+			t.Errorf("%s: %v, %q", policy, err, f.Notes)
+		}
+	}
 	// MTU: the master first, the slaves follow by themselves, the VLAN comes after.
 	r.k.bond = func(index int32, mtu uint32) {
 		for i := range r.k.links {
@@ -348,6 +359,40 @@ func TestUnknownNIC(t *testing.T) {
 	err = r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), 0)
 	if err == nil || !strings.Contains(err.Error(), "NICs of driver none are read-only: ") || r.writes() > 0 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A driver without dcbnl that has PFC as a file is read and set by it, where somebody says how.
+func TestPFCByFile(t *testing.T) {
+	r := newRig(t)
+	r.plug("eth0", "17", "1f0f:3403", dcbfake.Generic().Without(dcbfake.PFC), "nbl_0")
+	cat, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fact := func(key, value string) string {
+		return fmt.Sprintf(`{"key":%q,"values":[%q],"source":"s","confidence":"high"}`, key, value)
+	}
+	knob := `{"paths":["/sys/class/net/{netdev}/qos/pfc"],"flags":true,"effect":"none"}`
+	told := `{"name":"mine","facts":[` + strings.Join([]string{
+		fact("status", "managed"), fact("drivers", "generic"), fact("pfc", "settable"), fact("dcbx_own", "host-ieee"), fact("pfc.priorities", knob),
+	}, ",") + `]}`
+	if cat, err = cat.Know([]json.RawMessage{json.RawMessage(told)}); err != nil {
+		t.Fatal(err)
+	}
+	r.Know(cat)
+	file := "sys/class/net/eth0/qos/pfc"
+	r.tree.files[file] = "0,0,0,0,0,0,0,0\n"
+	f, _, err := r.Facts(t.Context())
+	if err != nil || !f.NICs[0].Has("pfc") {
+		t.Errorf("%v, %v", err, f.NICs[0].Knobs)
+	}
+	cs := changes(t, r, "app|eth0|dscp 26=3", "pfc|eth0|priorities=3")
+	if err := r.Commit(t.Context(), "tx1", cs, 0); err != nil || r.tree.files[file] != "0,0,0,1,0,0,0,0\n" {
+		t.Errorf("%v, %q", err, r.tree.files[file])
+	}
+	if err := r.Commit(t.Context(), "tx2", render.Undo(cs), 0); err != nil || r.tree.files[file] != "0,0,0,0,0,0,0,0\n" {
+		t.Errorf("%v, %q", err, r.tree.files[file])
 	}
 }
 

@@ -104,6 +104,7 @@ func (d *Device) networkNotes(m *machine, addrs map[int32][]netip.Prefix) []stri
 			notes = append(notes, d.oneSubnet(net, names))
 		}
 	}
+	notes = append(notes, d.bondNotes(m)...)
 	if n := d.railOrder(m); n != "" {
 		notes = append(notes, n)
 	}
@@ -145,6 +146,28 @@ func (d *Device) oneSubnet(net netip.Prefix, names []string) string {
 		s += "; " + strings.Join(bad, "; ")
 	}
 	return s
+}
+
+// bondNotes says where a bond keeps all that two hosts send each other on one slave. Connections of RoCE v2 differ in
+// their UDP source port alone, which a hash of addresses does not see.
+func (d *Device) bondNotes(m *machine) (notes []string) {
+	for _, l := range m.links {
+		if l.Kind != "bond" || !slices.ContainsFunc(m.nics, func(n *nic) bool { return n.Master == l.Index && n.rdma != nil }) {
+			continue
+		}
+		dir := path.Join(sysNet, l.Name, "bonding")
+		mode, _, _ := strings.Cut(said(d.tree, dir+"/mode"), " ") // "802.3ad 4"
+		policy, _, _ := strings.Cut(said(d.tree, dir+"/xmit_hash_policy"), " ")
+		spreads := mode == "802.3ad" || mode == "balance-xor"
+		switch {
+		case spreads && policy != "layer3+4" && policy != "encap3+4" && policy != "":
+			notes = append(notes, fmt.Sprintf("%s spreads by %s: what two hosts send each other stays on one slave, unless the NIC spreads RoCE by itself; "+
+				"layer3+4 goes by ports too (ip link set %[1]s type bond xmit_hash_policy layer3+4)", l.Name, policy))
+		case mode != "" && mode != "active-backup" && !spreads:
+			notes = append(notes, fmt.Sprintf("%s is in mode %s, in which drivers do not share one RDMA device over the slaves: 802.3ad, balance-xor and active-backup are what they know", l.Name, mode))
+		}
+	}
+	return notes
 }
 
 var trailing = regexp.MustCompile(`^(.*?)(\d+)$`)

@@ -45,8 +45,16 @@ type nicWork struct {
 
 // add judges a change of a NIC, and notes it.
 func (n *nicWork) add(c render.Change) error {
+	k, hasFile := n.nic.per.Knob(knobName(c.Key))
+	_, shown := n.before.Find(c.Key)
 	switch c.Key.Scope {
 	case scopeDCBX, scopePFC, scopeETS, scopeApp, scopeBuffer, scopeRate:
+		if hasFile && (n.target == nil || n.target.PFC == nil) && shown { // a driver without dcbnl
+			if err := n.w.d.knobIO(n.nic).check(k, c.After); err != nil {
+				return err
+			}
+			break
+		}
 		if n.target == nil {
 			if n.nic.dpu != "" {
 				return errors.New(n.nic.dpu)
@@ -65,8 +73,7 @@ func (n *nicWork) add(c render.Change) error {
 			return err
 		}
 	case scopeRoCE, scopeCC:
-		k, ok := n.nic.per.Knob(knobName(c.Key))
-		if !ok {
+		if !hasFile {
 			return fmt.Errorf("nothing is known of where driver %s has that", n.nic.hw.driver)
 		}
 		if err := n.w.d.knobIO(n.nic).check(k, c.After); err != nil {

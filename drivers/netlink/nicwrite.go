@@ -424,7 +424,10 @@ func (n *nicWork) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := n.compare(dcbSettings(n.nic.Name, n.nic.dcb), n.of(scopeApp, scopeETS, scopePFC, scopeBuffer, scopeDCBX)); err != nil {
+	cs := slices.DeleteFunc(n.of(scopeApp, scopeETS, scopePFC, scopeBuffer, scopeDCBX), func(c render.Change) bool {
+		return c.Key.Scope == scopePFC && n.target.PFC == nil // of a driver that has it as a file
+	})
+	if err := n.compare(dcbSettings(n.nic.Name, n.nic.dcb), cs); err != nil {
 		return err
 	}
 	for _, c := range n.astray(scopeApp, scopeETS, scopePFC, scopeBuffer) {

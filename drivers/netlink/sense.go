@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/fabricctl/fabricctl/profiles"
@@ -123,7 +124,14 @@ func (r *reading) ethtool(ctx context.Context) {
 func (r *reading) knobs(ctx context.Context) {
 	io := r.d.knobIO(r.n)
 	for _, k := range r.n.per.Knobs {
+		scope, _, _ := strings.Cut(k.Name, ".")
+		if slices.Contains(r.out.knobs, scope) {
+			continue // dcbnl shows it, and counts
+		}
 		v, ok, err := io.read(ctx, k.Knob)
+		if ok && slices.Contains(profiles.Objects(), scope) {
+			r.has(scope)
+		}
 		switch {
 		case err != nil:
 			r.out.notes = append(r.out.notes, fmt.Sprintf("%s: %s: %v", r.n.Name, k.Name, err))
