@@ -35,15 +35,16 @@ func Look(dialect *Dialect, d intent.Device, f Facts, live Config) Pass {
 	return p
 }
 
-// Spare leaves out the changes that would do worse than nothing to traffic, each by itself, and says how many. Of what is
-// left the risks are found anew: one that only several changes have together leaves out all.
-func (p *Pass) Spare(dialect *Dialect, f Facts, live Config) (kept int) {
-	harmless := func(cs []Change) bool {
-		return !slices.ContainsFunc(dialect.Risk(live, cs, f), func(r Risk) bool { return r.Class != Hitless })
+// Spare leaves out changes, and says how many: those that also is true for, unless it is nil, and, where only what is
+// harmless is to be done, those that would do worse than nothing to traffic, each by itself. Of what is left the risks are
+// found anew: a worse one that only several changes have together leaves out all.
+func (p *Pass) Spare(dialect *Dialect, f Facts, live Config, harmless bool, also func(Change) bool) (kept int) {
+	worse := func(cs []Change) bool {
+		return harmless && slices.ContainsFunc(dialect.Risk(live, cs, f), func(r Risk) bool { return r.Class != Hitless })
 	}
 	all := len(p.Changes)
-	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c Change) bool { return !harmless([]Change{c}) })
-	if !harmless(p.Changes) {
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c Change) bool { return also != nil && also(c) || worse([]Change{c}) })
+	if len(p.Changes) > 0 && worse(p.Changes) {
 		p.Changes = nil
 	}
 	p.Risks = nil

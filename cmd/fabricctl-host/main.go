@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -52,6 +53,7 @@ type verb struct {
 	name, args, says string
 	flags            func(c *call, f *flag.FlagSet) // besides those of all verbs; nil has none
 	wants            int                            // how many arguments
+	level            string                         // of its log; "" = warn
 	run              func(ctx context.Context, c *call) error
 }
 
@@ -85,6 +87,11 @@ func verbs() []verb {
 			c.opts.Shows(f)
 			c.opts.Writes(f)
 		}, run: withFile((*hostverb.Program).Apply)},
+		{name: "agent", says: "keep this machine as its host file says, until it is told to stop", level: "info", flags: func(c *call, f *flag.FlagSet) {
+			c.opts.Files(f)
+			c.opts.Keeps(f)
+			c.opts.Accepts(f)
+		}, run: agent},
 		{name: "resume", args: " RUN", wants: 1, says: "finish a run of this machine that was cut short", flags: writes, run: back("resume")},
 		{name: "rollback", args: " RUN", wants: 1, says: "take a run of this machine back", flags: writes, run: back("rollback")},
 		{name: "read", says: "print the settings of this machine in the host form, and change nothing", run: read},
@@ -172,7 +179,7 @@ func (v verb) play(ctx context.Context, args []string, c call) error {
 		v.flags(&c, f)
 		f.StringVar(&output, "o", "text", "text or json")
 		f.DurationVar(&c.timeout, "timeout", 0, "end the whole call after this time, for example 10m (0 = no limit)")
-		f.StringVar(&level, "log-level", "warn", "debug, info, warn or error")
+		f.StringVar(&level, "log-level", cmp.Or(v.level, "warn"), "debug, info, warn or error")
 		f.StringVar(&format, "log-format", "text", "text or json")
 	}
 	switch err := f.Parse(args); {
@@ -236,6 +243,14 @@ func status(ctx context.Context, c *call) error {
 		return err
 	}
 	return c.prog.Status(ctx, file, c.opts)
+}
+
+// agent keeps the machine; SIGHUP has it read its file again.
+func agent(ctx context.Context, c *call) error {
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	return c.prog.Agent(ctx, reload, c.opts)
 }
 
 // machine is this machine, for the verbs that need no host file.

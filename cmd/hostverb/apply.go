@@ -63,6 +63,9 @@ func (p *Program) Apply(ctx context.Context, file *hostlocal.File, o Options) er
 	if err != nil {
 		return err
 	}
+	if err := m.Expire(ctx); err != nil {
+		return err
+	}
 	e := p.engine(m)
 	e.Lines = new(rollout.Lines)
 	defer e.Lines.Close()

@@ -77,6 +77,8 @@ type Options struct {
 	Details  bool   // list every setting
 	Detailed bool   // exit 2 when there are changes
 	Yes      bool   // do not ask
+	Metrics  string // of the agent: a file for them; "" writes none
+	Repair   string // of the agent: harmless or always
 	Apply    rollout.ApplyOptions
 }
 
@@ -106,6 +108,12 @@ func (o *Options) Writes(f Flags) {
 // Accepts adds the flag for drivers that nobody has tried.
 func (o *Options) Accepts(f Flags) {
 	f.BoolVar(&o.Apply.AcceptUnverified, "accept-unverified", false, "allow writing to platforms not tried on a real device")
+}
+
+// Keeps adds the flags of the agent.
+func (o *Options) Keeps(f Flags) {
+	f.StringVar(&o.Metrics, "metrics", "", "write metrics to this file after each look, in the text format of Prometheus; its name ends in .prom")
+	f.StringVar(&o.Repair, "repair", "harmless", "what is repaired unasked: harmless, which nobody notices; or always, also what makes links flap, where no job runs over them")
 }
 
 // Read reads the host file of the options.

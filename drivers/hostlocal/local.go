@@ -58,6 +58,16 @@ func (m Machine) Direct() (*netlink.Device, error) {
 	return netlink.Open(cfg)
 }
 
+// Expire takes back what was not confirmed in time, where what was to do that is gone too.
+func (m Machine) Expire(ctx context.Context) error {
+	dev, err := m.Direct()
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	return dev.Expire(ctx)
+}
+
 // Host is the machine's side of a conversation over the wire. Close its device when that is over.
 func (m Machine) Host() (hostwire.Host, hostwire.Hello, error) {
 	name, err := os.Hostname()

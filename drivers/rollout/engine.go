@@ -52,7 +52,8 @@ type PlanOptions struct {
 	Adopt  bool          // look for live objects that may stand for ours
 	Lab    bool          // every target is emulated: unverified platforms need no leave
 
-	Harmless bool // leave out, and count as Kept, what is worse than hitless
+	Harmless bool                     // leave out, and count as Kept, what is worse than hitless
+	Spare    func(render.Change) bool // leave out, and count as Kept, what it is true for; nil leaves out nothing
 }
 
 // ApplyOptions are the leaves that a user gives. They stand in the journal and hold for Resume too.

@@ -73,9 +73,10 @@ type DevicePlan struct {
 	Findings  diag.List      `json:"findings,omitempty"`
 	Blocked   bool           `json:"blocked,omitempty"` // refused for safety; Findings say why
 	Error     string         `json:"error,omitempty"`   // the device could not be read or rendered
-	Kept      int            `json:"kept,omitempty"`    // changes that are worse than hitless and were to be left out: PlanOptions.Harmless
+	Kept      int            `json:"kept,omitempty"`    // changes that were to be left out: PlanOptions.Harmless, Spare
 	Intent    *intent.Device `json:"-"`                 // resolved, without origins: decides ownership. Nil in what Decode returns, and where there are no steps
 	harmless  bool
+	spare     func(render.Change) bool
 }
 
 // Ops counts the changes of a device by kind.

@@ -70,7 +70,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 
 // planDevice plans one device, and says what it does now and later.
 func (e *Engine) planDevice(ctx context.Context, d intent.Device, all holdSet, o PlanOptions) (dp DevicePlan, look outlooks) {
-	dp = DevicePlan{harmless: o.Harmless, Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
+	dp = DevicePlan{harmless: o.Harmless, spare: o.Spare, Name: d.Name, OS: d.OS(), Platform: d.Platform, Host: d.Host, Verified: d.Profile.Verified}
 	dp.Mode, dp.Reason = mode(&d)
 	unknown := intent.Join(d, nil)
 	look = outlooks{now: unknown, after: unknown, free: unknown}
@@ -293,8 +293,8 @@ func (dp *DevicePlan) unsaved(ctx context.Context, dev drivers.Device) error {
 // steps computes the ordered transactions of a device, their undo and what they risk.
 func (dp *DevicePlan) steps(dialect *render.Dialect, d intent.Device, f render.Facts, live render.Config) {
 	p := render.Look(dialect, d, f, live)
-	if dp.harmless {
-		dp.Kept = p.Spare(dialect, f, live)
+	if dp.harmless || dp.spare != nil {
+		dp.Kept = p.Spare(dialect, f, live, dp.harmless, dp.spare)
 	}
 	dp.Findings.Add(p.Stays...)
 	dp.Findings.Add(p.Findings...)
