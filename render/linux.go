@@ -54,6 +54,9 @@ var linux = Dialect{
 // MemlockPath is the file with which users may lock memory without limit.
 const MemlockPath = "/etc/security/limits.d/90-fabricctl.conf"
 
+// Beside joins the values of two files that are to say the same and do not: "5 beside 7".
+const Beside = " beside "
+
 func linuxKey(scope, link, field string) Key { return Key{scope, link, field} }
 func linuxMTU(link string) Key               { return Key{"link", link, "mtu"} }
 func linuxDSCP(link string, d int) Key       { return Key{"app", link, "dscp " + strconv.Itoa(d)} }

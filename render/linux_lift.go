@@ -168,8 +168,10 @@ func (x *linuxLifter) owner() {
 	if v, ok := x.value("dcbx", "mode"); ok && !linuxHostRules(v) {
 		x.say(Key{"dcbx", x.link, "mode"}, "DCBX is in mode %s: firmware, or a daemon, sets DCB here", v)
 	}
-	if v, ok := x.value("flag", "fw-lldp-agent"); ok && v != "off" {
-		x.say(Key{"flag", x.link, "fw-lldp-agent"}, "the firmware's LLDP agent is %s: it sets DCB here", v)
+	for _, s := range x.c { // a driver has one at most
+		if s.Key.Scope == "flag" && s.Key.Object == x.link && s.Value != "off" {
+			x.say(s.Key, "the firmware's LLDP agent is %s: it sets DCB here", s.Value)
+		}
 	}
 	if x.on("ets", "willing") {
 		x.say(Key{"ets", x.link, "willing"}, "ETS is willing: it is the switch's where something on the host speaks DCBX")

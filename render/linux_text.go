@@ -58,9 +58,20 @@ func linuxKnobs() []linuxKnob {
 		}
 	}
 	dcbx := words("host", "lld-managed", "cee", "ieee", "static")
+	beside := func(canon func(string) (string, bool)) func(string) (string, bool) {
+		return func(s string) (string, bool) {
+			one, two, differ := strings.Cut(s, Beside)
+			one, ok := canon(one)
+			if !differ {
+				return one, ok
+			}
+			two, good := canon(two)
+			return one + Beside + two, ok && good
+		}
+	}
 	knobs := []linuxKnob{
 		{"link", "mtu", number(1 << 30)},
-		{"flag", "fw-lldp-agent", onOff},
+		{"flag", "", onOff}, // any: drivers name theirs
 		{"dcbx", "mode", func(s string) (string, bool) {
 			if s == "none" {
 				return s, true
@@ -71,7 +82,7 @@ func linuxKnobs() []linuxKnob {
 		{"pause", "receive", onOff},
 		{"pause", "send", onOff},
 		{"ets", "prio-tc", pairs(below(8))},
-		{"ets", "tsa", pairs(func(s string) bool { return slices.Contains([]string{"strict", "cbs", "ets", "vendor"}, s) })},
+		{"ets", "tsa", pairs(linuxWord)},
 		{"ets", "bandwidth", pairs(below(101))},
 		{"ets", "willing", onOff},
 		{"pfc", "priorities", set},
@@ -80,17 +91,17 @@ func linuxKnobs() []linuxKnob {
 		{"buffer", "sizes", pairs(below(1 << 32))},
 		{"maxrate", "kbits", pairs(below(1 << 63))},
 		{"cc", "algorithm", func(s string) (string, bool) { return s, linuxWord(s) }},
-		{"cc", "enable", func(s string) (string, bool) {
+		{"cc", "enable", beside(func(s string) (string, bool) {
 			if s == "on" || s == "off" {
 				return s, true
 			}
 			return set(s)
-		}},
-		{"cc", "cnp-dscp", number(64)},
-		{"cc", "cnp-priority", number(8)},
+		})},
+		{"cc", "cnp-dscp", beside(number(64))},
+		{"cc", "cnp-priority", beside(number(8))},
 	}
 	for _, p := range profiles.CCParams() {
-		knobs = append(knobs, linuxKnob{"cc", p.Name, number(1 << 32)})
+		knobs = append(knobs, linuxKnob{"cc", p.Name, beside(number(1 << 32))})
 	}
 	return append(knobs, []linuxKnob{
 		{"roce", "mode", word("v1", "v2")},
@@ -124,6 +135,14 @@ func linuxWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' })
 }
 
+// linuxField is how linuxKnobs names a field of a scope.
+func linuxField(scope, field string) [2]string {
+	if scope == "flag" {
+		field = ""
+	}
+	return [2]string{scope, field}
+}
+
 // linuxText writes a block for each interface. Keys that no knob has are left out.
 func linuxText(c Config) []byte {
 	knobs := linuxKnobs()
@@ -142,7 +161,7 @@ func linuxText(c Config) []byte {
 	for _, s := range c {
 		k := s.Key
 		d, mapped := linuxCodePoint(k)
-		switch n := rank[[2]string{k.Scope, k.Field}]; {
+		switch n := rank[linuxField(k.Scope, k.Field)]; {
 		case k == ncclKey(k.Field):
 			fmt.Fprintf(&file, "%s=%s\n", k.Field, s.Value)
 		case k.Scope == "nccl":
@@ -235,7 +254,7 @@ func (p *linuxParser) line(n int, line string) {
 		p.app(n, line, w)
 		return
 	}
-	canon := p.canon[[2]string{w[0], w[2]}]
+	canon := p.canon[linuxField(w[0], w[2])]
 	if canon == nil {
 		p.unknown(n, line)
 		return

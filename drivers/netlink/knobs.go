@@ -23,9 +23,6 @@ func knobKey(link, knob string) render.Key {
 // knobName is the way back.
 func knobName(k render.Key) string { return k.Scope + "." + k.Field }
 
-// beside joins what a knob's file holds with what the file beside it holds, where the two differ though they should not.
-const beside = " beside "
-
 // knobIO reads and writes the knobs of one NIC's personality.
 type knobIO struct {
 	tree   Tree
@@ -61,7 +58,7 @@ func (io knobIO) read(ctx context.Context, k profiles.Knob) (value string, ok bo
 			return "", false, err
 		}
 		if v != value {
-			return value + beside + v, true, nil
+			return value + render.Beside + v, true, nil
 		}
 	}
 	return value, true, nil
@@ -164,7 +161,7 @@ func (io knobIO) check(k profiles.Knob, value *string) error {
 	case paths == nil && !io.can(k):
 		return errors.New("this NIC does not have it: " + strings.Join(k.Paths, ", ") + " leads nowhere" + io.hint(k))
 	}
-	for v := range strings.SplitSeq(*value, beside) {
+	for v := range strings.SplitSeq(*value, render.Beside) {
 		if k.PerPriority() {
 			_, err = parsePriorities(v)
 		} else {
@@ -198,7 +195,7 @@ func (io knobIO) set(k profiles.Knob, value *string) error {
 	if value == nil {
 		return io.forget(k)
 	}
-	main, other, two := strings.Cut(*value, beside)
+	main, other, two := strings.Cut(*value, render.Beside)
 	paths, err := io.find(k.Paths)
 	if err == nil && paths == nil && io.can(k) {
 		if err = io.make(k); err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
 	"github.com/fabricctl/fabricctl/render"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -190,4 +191,24 @@ func FuzzSettings(f *testing.F) {
 		}
 		_, _ = arrange(v, []int{24, 25}, cores{"0-3", "0-7"})
 	})
+}
+
+// What a machine holds has a text, whatever that is, and the text reads back as what it holds.
+func TestTextOfAMachine(t *testing.T) {
+	for _, k := range kinds {
+		r, _ := nicRig(t, k.name) // its interrupts go where neither word says
+		for p := range 8 {        // which two files of a driver are to say, and do not
+			r.tree.files[fmt.Sprintf("sys/class/net/eth0/ecn/roce_rp/enable/%d", p)] = "1\n"
+			r.tree.files[fmt.Sprintf("sys/class/net/eth0/ecn/roce_np/enable/%d", p)] = fmt.Sprintf("%d\n", p&1)
+		}
+		live, err := r.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := render.Linux().Text(live)
+		back, found := render.Linux().Parse(text)
+		if d := cmp.Diff(live, back); d != "" || len(found) > 0 {
+			t.Errorf("%s: %v (-live +back):\n%s\n%s", k.name, found, d, text)
+		}
+	}
 }
