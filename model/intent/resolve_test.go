@@ -106,8 +106,8 @@ func policy(p *Policy) string {
 	if w := p.Watchdog; w.On {
 		s += fmt.Sprintf("; watchdog %d/%d/%d ms %s", w.Detect, w.Restore, w.Poll, w.Action)
 	}
-	if n := p.NCCL; n.On {
-		s += fmt.Sprintf("; nccl tc %d timeout %d retry %d", n.TrafficClass, n.Timeout, n.RetryCount)
+	for _, v := range hostValues(p) {
+		s += "; " + v.Label + " " + v.Text
 	}
 	return s
 }
