@@ -125,18 +125,18 @@ func TestLinuxRender(t *testing.T) {
 		text  string
 		finds string
 	}{
-		{"no NCCL", func(d *intent.Device) { d.Policies[0].NCCL, d.Policies[1].NCCL = intent.NCCL{}, intent.NCCL{} }, "link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n", ""},
+		{"no NCCL", func(d *intent.Device) { d.Policies[0].NCCL, d.Policies[1].NCCL = intent.NCCL{}, intent.NCCL{} }, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n", ""},
 		{"only the class", func(d *intent.Device) {
 			d.Policies[0].NCCL = intent.NCCL{On: true}
 			d.Policies[1].NCCL = d.Policies[0].NCCL
-		}, "link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=0\n", ""},
+		}, "link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_TC=0\n", ""},
 		{
 			"two NCCL values", func(d *intent.Device) { d.Policies[1].NCCL.Timeout = 22 },
-			"link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22",
+			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "nic0 asks for 20, nic1 for 22",
 		},
 		{
 			"too many retries", func(d *intent.Device) { d.Policies[0].NCCL.RetryCount, d.Policies[1].NCCL.RetryCount = 8, 7 },
-			"link rdma0 mtu 9000\n\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7",
+			"link rdma0 mtu 9000\nlink rdma1 mtu 9000\n\nfile /etc/nccl.conf\nNCCL_IB_RETRY_CNT=7\nNCCL_IB_TC=104\nNCCL_IB_TIMEOUT=20\n", "NCCL_IB_RETRY_CNT of 8: the largest is 7",
 		},
 		{"absent, unbound and hostile NICs", func(d *intent.Device) {
 			d.Ports[0].State = intent.Absent

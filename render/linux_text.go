@@ -143,7 +143,7 @@ func linuxField(scope, field string) [2]string {
 	return [2]string{scope, field}
 }
 
-// linuxText writes a block for each interface. Keys that no knob has are left out.
+// linuxText writes a block for each interface, with blank lines around those of more than one line. Keys that no knob has are left out.
 func linuxText(c Config) []byte {
 	knobs := linuxKnobs()
 	rank := map[[2]string]int{}
@@ -198,8 +198,11 @@ func linuxText(c Config) []byte {
 		return strings.Compare(a.text, b.text)
 	})
 	var b strings.Builder
+	long := func(i int) bool { // line i has others of its object beside it
+		return i > 0 && lines[i].object == lines[i-1].object || i+1 < len(lines) && lines[i].object == lines[i+1].object
+	}
 	for i, l := range lines {
-		if i > 0 && l.object != lines[i-1].object {
+		if i > 0 && l.object != lines[i-1].object && (long(i) || long(i-1) || l.object == MemlockPath) {
 			b.WriteString("\n")
 		}
 		b.WriteString(l.text + "\n")
