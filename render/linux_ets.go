@@ -22,7 +22,7 @@ type linuxClasses struct {
 // first with the default.
 func (n *linuxNIC) ets() {
 	if !n.has("ets") {
-		n.lacks(intent.AreaScheduler, n.scheduled(), "", "%s has no ETS: all priorities share what is sent", n.name(n.port))
+		n.cannot(intent.AreaScheduler, n.scheduled(), "", "%s has no ETS: all priorities share what is sent", n.name(n.port))
 		return
 	}
 	var c linuxClasses
@@ -78,7 +78,7 @@ func (n *linuxNIC) packed() [8]uint8 {
 		}
 	}
 	if len(needs) > classes-1 {
-		n.lacks(intent.AreaScheduler, intent.Field("class."+strconv.Itoa(needs[classes-1])), fmt.Sprintf("let the model have at most %d lossless and CNP classes on such hosts", classes-1),
+		n.cannot(intent.AreaScheduler, intent.Field("class."+strconv.Itoa(needs[classes-1])), fmt.Sprintf("let the model have at most %d lossless and CNP classes on such hosts", classes-1),
 			"%s has %d traffic classes: the lossless priorities and the CNPs need %d, and the others one more", n.name(n.port), classes, len(needs))
 		needs = needs[:classes-1]
 	}

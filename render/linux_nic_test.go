@@ -130,7 +130,7 @@ func TestLinuxCannot(t *testing.T) {
 				{Name: "rdma0", Driver: "virtio_net", Model: "1af4:1041", Personality: "generic", Knobs: []string{"pause"}, GID: -1},
 				{Name: "rdma1", Driver: "virtio_net", Model: "1af4:1041", Personality: "generic", GID: -1},
 			}},
-			say:  []string{"error: host1 nic-1: rdma0 (virtio_net, 1af4:1041): ", "hint: own only mtu and host-nccl there", "error: host1 nic-2: rdma1 (virtio_net, 1af4:1041) has no RDMA device", "error: host1 nic-2: rdma1 (virtio_net, 1af4:1041): "},
+			say:  []string{"error: host1 nic-1: rdma0 (virtio_net, 1af4:1041): ", "hint: own only mtu and host-nccl there", "error: host1 nic-2: rdma1 (virtio_net, 1af4:1041): ", "info: host1 nic-2: rdma1 (virtio_net, 1af4:1041) has no RDMA device"},
 			gone: []string{"pfc|rdma0|priorities", "pause|rdma0|send", "nccl|/etc/nccl.conf|NCCL_IB_HCA"},
 			have: []string{"link|rdma0|mtu = 9000", "nccl|/etc/nccl.conf|NCCL_IB_TC = 104"},
 		},
@@ -167,8 +167,12 @@ func TestLinuxCannot(t *testing.T) {
 		},
 		{
 			name: "a value that the knob does not take",
-			edit: func(_ *intent.Device, p *intent.Policy) { p.CC.SetParam(profiles.CCIndex("threshold"), 99) }, facts: Facts{Hostname: "host1", NICs: linuxTestNICs("mlx5_core", "mlx5")[:2]},
-			say: []string{"error: host1 nic-1: rdma0 (mlx5_core) does not take 99 for cc threshold: 99 is not from 1 to 31", "error: host1 nic-2: "},
+			edit: func(d *intent.Device, p *intent.Policy) {
+				p.CC.SetParam(profiles.CCIndex("threshold"), 99)
+				fromLine(d, "cc.threshold", model.FromLine)
+			},
+			facts: Facts{Hostname: "host1", NICs: linuxTestNICs("mlx5_core", "mlx5")[:2]},
+			say:   []string{"error: host1 nic-1: rdma0 (mlx5_core) does not take 99 for cc threshold: 99 is not from 1 to 31", "error: host1 nic-2: "},
 		},
 		{
 			name: "CNPs that are as they are", facts: one(without("cc.cnp-dscp")),
@@ -185,8 +189,11 @@ func TestLinuxCannot(t *testing.T) {
 		},
 		{
 			name: "a forced class where nothing can force", facts: one(without("roce.traffic-class")),
-			edit: func(_ *intent.Device, p *intent.Policy) { p.RoCE.TrafficClass = 104 },
-			say:  []string{"error: host1 nic-1: rdma0 (mlx5_core) has no knob for roce traffic-class, which is to be 104"},
+			edit: func(d *intent.Device, p *intent.Policy) {
+				p.RoCE.TrafficClass = 104
+				fromLine(d, "roce.traffic_class", model.FromLine)
+			},
+			say: []string{"error: host1 nic-1: rdma0 (mlx5_core) has no knob for roce traffic-class, which is to be 104"},
 		},
 		{name: "no class is forced where nothing can", facts: one(without("roce.traffic-class"))},
 		{
@@ -376,8 +383,9 @@ func TestLinuxNCCL(t *testing.T) {
 		}
 		return f
 	}
-	old := func(_ *intent.Device, p *intent.Policy) {
+	old := func(d *intent.Device, p *intent.Policy) {
 		p.NCCL.RoCE, p.NCCL.Family, p.NCCL.GID = 0, 0, intent.GIDOfHost
+		fromLine(d, "nccl.gid_index", model.FromLine)
 	}
 	for _, tt := range []struct {
 		name string

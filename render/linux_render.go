@@ -123,14 +123,25 @@ func (n *linuxNIC) refuse(o *model.Origin, hint, format string, a ...any) {
 	n.say("not-expressible", diag.Error, o, hint, "%s %s: "+format, append([]any{n.d.Name, n.port.Name}, a...)...)
 }
 
-// lacks says that the NIC cannot do what a value asks: an error where a line of the model asks for it and we own it.
+// cannot says that the NIC cannot do what classes ask: an error where we own it.
+func (n *linuxNIC) cannot(area intent.Area, field intent.Field, hint, format string, a ...any) {
+	n.unable(n.owns(area), area, field, hint, format, a...)
+}
+
+// lacks says that the NIC has no place for a value: an error where we own it and a line of the model asks for it. A device
+// of a journal or a plan file has no lines any more, and what is not expressible has been said then.
 func (n *linuxNIC) lacks(area intent.Area, field intent.Field, hint, format string, a ...any) {
 	o := n.d.Origin(n.port, field)
+	n.unable(n.owns(area) && o != nil && o.Kind == model.FromLine, area, field, hint, format, a...)
+}
+
+func (n *linuxNIC) unable(fails bool, area intent.Area, field intent.Field, hint, format string, a ...any) {
 	severity := diag.Info
-	if n.owns(area) && (o == nil || o.Kind == model.FromLine) {
+	if fails {
 		severity = diag.Error
 		hint = cmp.Or(hint, fmt.Sprintf("take a NIC that can, or do not own %s there", area))
 	}
+	o := n.d.Origin(n.port, field)
 	n.say("not-expressible", severity, o, hint, "%s %s: "+format, append([]any{n.d.Name, n.port.Name}, a...)...)
 }
 
@@ -169,7 +180,7 @@ func (n *linuxNIC) dcb() {
 	}
 	if !n.has("app") && !n.has("pfc") && !n.has("ets") {
 		area := slices.IndexFunc([]intent.Area{intent.AreaMaps, intent.AreaPFC, intent.AreaScheduler}, n.owns)
-		n.lacks([]intent.Area{intent.AreaMaps, intent.AreaPFC, intent.AreaScheduler}[max(area, 0)], "trust",
+		n.cannot([]intent.Area{intent.AreaMaps, intent.AreaPFC, intent.AreaScheduler}[max(area, 0)], "trust",
 			"take a NIC that has it, or own only mtu and host-nccl there", "%s has no Data Center Bridging: no map of code points, no PFC, no ETS", n.name(n.port))
 		return
 	}
@@ -214,13 +225,13 @@ func (n *linuxNIC) together() {
 // back whole; another only those that would not go where they should without an entry.
 func (n *linuxNIC) maps() {
 	if !n.has("app") {
-		n.lacks(intent.AreaMaps, "trust", "", "%s has no table of code points: it does not trust DSCP", n.name(n.port))
+		n.cannot(intent.AreaMaps, "trust", "", "%s has no table of code points: it does not trust DSCP", n.name(n.port))
 		return
 	}
 	n.mapped = append(n.mapped, n)
 	for i, name := range n.d.Classes {
 		if limit := n.classes(); n.AppPriorityIsTC && i >= limit && (name != "" || n.policy.Queues[i].Used) {
-			n.lacks(intent.AreaMaps, intent.Field("class."+strconv.Itoa(i)), n.free(limit),
+			n.cannot(intent.AreaMaps, intent.Field("class."+strconv.Itoa(i)), n.free(limit),
 				"%s takes a priority as one of its %d traffic classes: class %s has priority %d", n.name(n.port), limit, cmp.Or(name, "?"), i)
 		}
 	}
@@ -257,10 +268,10 @@ func (n *linuxNIC) pfc() {
 	switch most := n.PFCPriorities; {
 	case !n.has("pfc"):
 		if lossless != 0 {
-			n.lacks(intent.AreaPFC, field, "", "%s has no PFC, and %s is lossless", n.name(n.port), intent.PriorityNames(lossless))
+			n.cannot(intent.AreaPFC, field, "", "%s has no PFC, and %s is lossless", n.name(n.port), intent.PriorityNames(lossless))
 		}
 	case most > 0 && bits.OnesCount8(lossless) > most:
-		n.lacks(intent.AreaPFC, field, fmt.Sprintf("let the model have at most %d lossless classes on such hosts", most),
+		n.cannot(intent.AreaPFC, field, fmt.Sprintf("let the model have at most %d lossless classes on such hosts", most),
 			"%s pauses at most %d, and %s are lossless", n.name(n.port), most, intent.PriorityNames(lossless))
 	default:
 		n.put(linuxKey("pfc", n.port.Iface, "priorities"), linuxSet(lossless), field)
@@ -289,7 +300,7 @@ func (n *linuxNIC) buffer() {
 	p := n.policy
 	if metres := (p.Cable + units.Metre - 1) / units.Metre; p.Cable > 0 && n.has("pfc") && (!n.named || n.PFCDelay == profiles.DelayMetres) {
 		if metres > maxDelay {
-			n.lacks(intent.AreaBuffer, "cable", "", "%s takes cables of up to %d m, this one has %s", n.name(n.port), maxDelay, p.Cable)
+			n.cannot(intent.AreaBuffer, "cable", "", "%s takes cables of up to %d m, this one has %s", n.name(n.port), maxDelay, p.Cable)
 		} else {
 			n.put(linuxKey("pfc", n.port.Iface, "delay"), strconv.FormatInt(int64(metres), 10), "cable")
 		}
