@@ -236,17 +236,23 @@ func TestVMNICCommit(t *testing.T) {
 // What a driver says it did and did not do is said by us.
 func TestVMNICDiffers(t *testing.T) {
 	const dev = "dcb2"
-	for file, words := range map[string]string{"missing": "pfc", "lie": "pfc", "lie ": "app", "lie  ": "ets", "lie   ": "buffer", "lie    ": "dcbx"} {
+	for _, x := range []struct{ file, object, setting, value string }{
+		{"missing", "pfc", "pfc priorities", "3"},
+		{"lie", "pfc", "pfc priorities", "3"},
+		{"lie", "app", "app dscp 26", "3"},
+		{"lie", "ets", "ets prio-tc", "0:0 1:0 2:0 3:3 4:0 5:0 6:6 7:0"},
+		{"lie", "buffer", "buffer sizes", "0:65536 1:131072 2:0 3:0 4:0 5:0 6:0 7:0"},
+		{"lie", "dcbx", "dcbx mode", "host ieee"},
+	} {
 		rebind(t, dev)
+		if x.object == "dcbx" {
+			program(t, "dcb dcbx set dev "+dev+" ieee") // without host
+		}
+		poke(t, debug(dev, x.file), x.object)
 		d := whole(t)
-		poke(t, debug(dev, strings.TrimSpace(file)), words)
-		want := map[string]map[string]string{
-			"pfc": {"pfc priorities": "3"}, "app": {"app dscp 26": "3"}, "ets": {"ets prio-tc": "0:0 1:0 2:0 3:3 4:0 5:0 6:6 7:0"},
-			"buffer": {"buffer sizes": "0:65536 1:131072 2:0 3:0 4:0 5:0 6:0 7:0"}, "dcbx": {"dcbx mode": "host ieee static"},
-		}[words]
-		err := d.Commit(t.Context(), "x", towards(t, d, dev, want), 0)
+		err := d.Commit(t.Context(), "x", towards(t, d, dev, map[string]string{x.setting: x.value}), 0)
 		if differs := (*drivers.DiffersError)(nil); !errors.As(err, &differs) || !strings.Contains(err.Error(), "applied-but-differs") {
-			t.Errorf("%s %s: %v", file, words, err)
+			t.Errorf("%s %s: %v", x.file, x.object, err)
 		}
 	}
 	// Refused, with the driver's word for it; and done with a status that says neither.
