@@ -236,7 +236,7 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 	links, nics := hostLinks(dev)
 	h, err := host.New(host.Options{
-		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password,
+		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password, Confirm: true,
 	})
 	if err != nil {
 		return nil, entry{}, err

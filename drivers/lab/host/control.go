@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,8 +54,8 @@ func controls() []control {
 		{"stay-down LINK", "let a link stay down the next time that a write takes it down", 1, nothing(func(h *Host, a []string) error { return h.StayDown(a[0]) })},
 		{"lose-at N", "cut the host off at the N-th write from now", 1, nothing(withAll(func(h *Host, n int) error { h.LoseAt(n); return nil }, 1))},
 		{"change-at N LINK SCOPE FIELD... VALUE", "let another tool set something right before the N-th write from now", 5, nothing(changeAt)},
-		{"lose", "cut it off: it answers nobody, and its timers go on", 0, nothing(func(h *Host, _ []string) error { h.Lose(true); return nil })},
-		{"find", "bring it back", 0, nothing(func(h *Host, _ []string) error { h.Lose(false); return nil })},
+		{"lose", "cut it off: it answers nobody, and its timers go on", 0, nothing(func(h *Host, _ []string) error { return h.Lose(true) })},
+		{"find", "bring it back", 0, nothing(func(h *Host, _ []string) error { return h.Lose(false) })},
 		{"tick DURATION", "move its clock", 1, nothing(func(h *Host, a []string) error {
 			d, err := time.ParseDuration(a[0])
 			if err != nil || d < 0 {
@@ -161,10 +162,7 @@ func (h *Host) At(n int, f func() error) {
 
 // LoseAt cuts the host off right before the n-th write from now, which is not done.
 func (h *Host) LoseAt(n int) {
-	h.At(n, func() error {
-		h.Lose(true)
-		return errors.New("the machine stopped")
-	})
+	h.At(n, func() error { return cmp.Or(h.Lose(true), errors.New("the machine stopped")) })
 }
 
 // show is the host for people.

@@ -109,6 +109,7 @@ type Host struct {
 	counters Counters
 	faults   Faults
 	listener net.Listener
+	addr     string // of the listener
 	conns    map[net.Conn]bool
 	wg       sync.WaitGroup
 }
@@ -393,7 +394,7 @@ func (h *Host) Close() error {
 	h.open = nil
 	h.mu.Unlock()
 	var err error
-	if l != nil {
+	if l != nil && !h.Lost() {
 		err = l.Close()
 	}
 	h.Disconnect()

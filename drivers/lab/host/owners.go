@@ -125,15 +125,14 @@ func (h *Host) Reboot() {
 			}
 		}
 	}
-	h.lost = false
+	h.reach()
 }
 
 // Lose cuts the host off, or brings it back: connections end and none is taken. Timers go on.
-func (h *Host) Lose(lost bool) {
+func (h *Host) Lose(lost bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lost = lost
-	h.cut()
+	return h.cut(lost)
 }
 
 // Lost reports whether nobody reaches the host.
@@ -145,19 +144,24 @@ func (h *Host) Lost() bool {
 
 // reach looks whether a link that is down has the way to the host on it. The host's lock is held.
 func (h *Host) reach() {
-	down := slices.ContainsFunc(h.links, func(l Link) bool { return l.Management && h.nics[l.Name] != nil && h.nics[l.Name].down })
-	if down != h.lost {
-		h.lost = down
-		h.cut()
-	}
+	h.cut(slices.ContainsFunc(h.links, func(l Link) bool { return l.Management && h.nics[l.Name] != nil && h.nics[l.Name].down }))
 }
 
-// cut ends the connections of a lost host, without waiting for anything. The host's lock is held.
-func (h *Host) cut() {
-	if !h.lost {
-		return
+// cut ends the connections of a host that is lost, without waiting for anything, and lets it listen again when it is found:
+// an error is another program that has its port now. The host's lock is held.
+func (h *Host) cut(lost bool) error {
+	if lost == h.lost {
+		return nil
+	}
+	h.lost = lost
+	if !lost {
+		return h.listen(h.addr)
 	}
 	for c := range h.conns {
 		_ = c.Close()
 	}
+	if h.listener != nil {
+		return h.listener.Close()
+	}
+	return nil
 }

@@ -14,13 +14,22 @@ import (
 
 // Listen starts the SSH server on a free port of 127.0.0.1 and returns its address.
 func (h *Host) Listen() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("emulated %s: %w", h.opt.Hostname, err)
-	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.listen("127.0.0.1:0"); err != nil {
+		return "", err
+	}
+	h.addr = h.listener.Addr().String()
+	return h.addr, nil
+}
+
+// listen takes connections at addr. The host's lock is held.
+func (h *Host) listen(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("emulated %s: %w", h.opt.Hostname, err)
+	}
 	h.listener = l
-	h.mu.Unlock()
 	h.wg.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -30,7 +39,7 @@ func (h *Host) Listen() (string, error) {
 			h.wg.Go(func() { h.serve(c) })
 		}
 	})
-	return l.Addr().String(), nil
+	return nil
 }
 
 func (h *Host) serverConfig() *ssh.ServerConfig {
@@ -68,16 +77,12 @@ func (h *Host) serverConfig() *ssh.ServerConfig {
 // serve runs one connection to its end.
 func (h *Host) serve(raw net.Conn) {
 	h.mu.Lock()
-	lost := h.lost
-	if !lost {
-		h.conns[raw] = true
-		h.counters.Connections++
+	h.conns[raw] = true
+	h.counters.Connections++
+	if h.lost { // it was accepted at the last moment
+		_ = raw.Close()
 	}
 	h.mu.Unlock()
-	if lost {
-		_ = raw.Close()
-		return
-	}
 	gone := make(chan struct{})
 	defer func() {
 		_ = raw.Close()
