@@ -39,8 +39,13 @@ func (n *linuxNIC) congestion() {
 		}
 		n.knob(name, k, v, from)
 	}
-	if c.Algorithm != intent.AlgorithmNotSaid {
+	switch {
+	case c.Algorithm == intent.AlgorithmNotSaid:
+	case n.has("cc.algorithm"):
 		put("algorithm", c.Algorithm.String(), "cc.algorithm")
+	default: // the linter knows what the NIC is able to run
+		n.say("not-expressible", diag.Info, n.d.Origin(n.port, "cc.algorithm"), "see which runs with the vendor's tools: mlxconfig, niccli",
+			"%s %s: %s does not say which congestion control it runs, so %s is not compared", n.d.Name, n.port.Name, n.name(n.port), c.Algorithm)
 	}
 	put("enable", n.congested(c.Priorities), "cc.priorities")
 	n.cnps(c, put)

@@ -122,7 +122,7 @@ func mustSayOrRender(t *rapid.T, m loaded, d *intent.Device, linted bool) {
 	c, l := dialect.Render(*d, render.Facts{})
 	for _, x := range l {
 		said := slices.ContainsFunc(m.findings, func(f diag.Finding) bool {
-			same := f.Rule == x.Rule && (strings.HasPrefix(f.Msg, x.Msg) || strings.HasPrefix(f.Msg, unplaced(x)) || f.Pos == x.Pos && !f.Pos.IsZero())
+			same := f.Rule == x.Rule && (strings.HasPrefix(f.Msg, x.Msg) || strings.HasPrefix(f.Msg, unplaced(d, x)) || f.Pos == x.Pos && !f.Pos.IsZero())
 			part := f.Rule == watchdogTimes && slices.ContainsFunc(f.Related, func(r diag.Related) bool { return r.Pos == x.Pos })
 			return same || f.Severity == diag.Error && !x.Pos.IsZero() && (f.Pos == x.Pos || part)
 		})

@@ -142,36 +142,53 @@ func renderFindings(net *intent.Net, said diag.List, rendered []diag.List) diag.
 		pos       diag.Pos
 	}
 	var l diag.List
-	first, more := map[same]int{}, map[int]int{}
+	first, ports, devices := map[same]int{}, map[int]int{}, map[int]int{} // where it stands in l; on how many it is besides
+	last := map[int]int{}
 	for i, found := range rendered {
 		owns := slices.ContainsFunc(net.Devices[i].Ports, func(p intent.Port) bool { return p.Manage.Owned() != 0 })
 		for _, f := range found {
 			if f.Rule == render.NeedsAdoption || !owns {
 				f.Severity = min(f.Severity, diag.Warning) // the plan decides it, or there is none
 			}
-			k := same{f.Rule, unplaced(f), f.Pos}
+			k := same{f.Rule, unplaced(&net.Devices[i], f), f.Pos}
 			at, again := first[k]
 			switch {
 			case wrong[f.Pos]:
 			case again && (!f.Pos.IsZero() || k.msg != f.Msg):
 				l[at].Msg = k.msg
-				more[at]++
+				ports[at]++
+				if last[at] != i {
+					devices[at]++
+				}
+				last[at] = i
 			default:
-				first[k] = len(l)
+				first[k], last[len(l)] = len(l), i
 				l.Add(f)
 			}
 		}
 	}
-	for at, n := range more {
+	for at, n := range ports {
 		device, _, _ := strings.Cut(l[at].At, ":")
-		l[at].Msg += fmt.Sprintf(" (on %s and %d more)", device, n)
+		if devices[at] > 0 {
+			l[at].Msg += fmt.Sprintf(" (on %s and %d more)", device, devices[at])
+		} else {
+			l[at].Msg += fmt.Sprintf(" (on %d ports of %s)", n+1, device)
+		}
 	}
 	return l
 }
 
-// unplaced is what a finding says, without the device and port that it may begin with.
-func unplaced(f diag.Finding) string {
-	return strings.TrimPrefix(f.Msg, strings.Replace(f.At, ":", " ", 1)+": ")
+// unplaced is what a finding says, without the device and port that it may begin with, and without the name that a host has
+// for the NIC.
+func unplaced(d *intent.Device, f diag.Finding) string {
+	msg := strings.TrimPrefix(f.Msg, strings.Replace(f.At, ":", " ", 1)+": ")
+	_, port, _ := strings.Cut(f.At, ":")
+	if p := d.Port(port); d.Host && p != nil && p.Iface != "" {
+		if rest, ok := strings.CutPrefix(msg, p.Iface+" "); ok {
+			return "the NIC " + rest
+		}
+	}
+	return msg
 }
 
 // inexpressible are the findings of rendering each device, on all processors.
