@@ -242,20 +242,7 @@ func linuxNumber(s string, limit uint64) (uint64, bool) {
 	return n, err == nil && n < limit && s == strconv.FormatUint(n, 10)
 }
 
-// linuxSet is a set of priorities: "3 4", or "none".
-func linuxSet(bits uint8) string {
-	var s []string
-	for i := range 8 {
-		if bits&(1<<i) != 0 {
-			s = append(s, strconv.Itoa(i))
-		}
-	}
-	if s == nil {
-		return "none"
-	}
-	return strings.Join(s, " ")
-}
-
+// linuxParseSet reads profiles.Priorities, in any order and with any spaces.
 func linuxParseSet(s string) (bits uint8, ok bool) {
 	if s == "none" {
 		return 0, true

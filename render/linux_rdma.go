@@ -59,7 +59,7 @@ func (n *linuxNIC) congestion() {
 // congested is on which priorities the NIC reacts; some have one switch for all.
 func (n *linuxNIC) congested(priorities uint8) string {
 	if k, ok := n.Knob("cc.enable"); !ok || k.PerPriority() {
-		return linuxSet(priorities)
+		return profiles.Priorities(priorities)
 	}
 	if priorities == 0 {
 		return "off"

@@ -274,7 +274,7 @@ func (n *linuxNIC) pfc() {
 		n.cannot(intent.AreaPFC, field, fmt.Sprintf("let the model have at most %d lossless classes on such hosts", most),
 			"%s pauses at most %d, and %s are lossless", n.name(n.port), most, intent.PriorityNames(lossless))
 	default:
-		n.put(linuxKey("pfc", n.port.Iface, "priorities"), linuxSet(lossless), field)
+		n.put(linuxKey("pfc", n.port.Iface, "priorities"), profiles.Priorities(lossless), field)
 	}
 	if !n.has("pause") {
 		return

@@ -44,7 +44,7 @@ func linuxKnobs() []linuxKnob {
 	onOff := word("on", "off")
 	set := func(s string) (string, bool) {
 		bits, ok := linuxParseSet(s)
-		return linuxSet(bits), ok
+		return profiles.Priorities(bits), ok
 	}
 	words := func(all ...string) func(string) (string, bool) { // in the order given
 		return func(s string) (string, bool) {
@@ -279,10 +279,10 @@ func (p *linuxParser) app(n int, line string, w []string) {
 		p.unknown(n, line)
 	case w[2] == "dscp" && ranges:
 		for _, d := range ds {
-			p.put(n, linuxDSCP(w[1], d), linuxSet(bits))
+			p.put(n, linuxDSCP(w[1], d), profiles.Priorities(bits))
 		}
 	case w[2] != "dscp" && strings.Trim(w[3], "0123456789") == "" && len(w[3]) < 9:
-		p.put(n, Key{"app", w[1], w[2] + " " + w[3]}, linuxSet(bits))
+		p.put(n, Key{"app", w[1], w[2] + " " + w[3]}, profiles.Priorities(bits))
 	default:
 		p.unknown(n, line)
 	}

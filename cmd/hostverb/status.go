@@ -16,6 +16,7 @@ import (
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -256,28 +257,10 @@ func settingsOf(s map[string]string, details bool) [][2]string {
 	if len(dscp) > 0 {
 		var parts []string
 		for _, prio := range slices.Sorted(maps.Keys(dscp)) {
-			parts = append(parts, ranges(dscp[prio])+" to "+prio)
+			slices.Sort(dscp[prio])
+			parts = append(parts, intent.Ranges(dscp[prio])+" to "+prio)
 		}
 		out = append(out, [2]string{"dscp", strings.Join(parts, "; ")})
 	}
 	return out
-}
-
-// ranges writes numbers, those that follow each other as "0-7".
-func ranges(n []int) string {
-	slices.Sort(n)
-	var out []string
-	for i := 0; i < len(n); {
-		j := i
-		for j+1 < len(n) && n[j+1] == n[j]+1 {
-			j++
-		}
-		if j > i {
-			out = append(out, fmt.Sprintf("%d-%d", n[i], n[j]))
-		} else {
-			out = append(out, strconv.Itoa(n[i]))
-		}
-		i = j + 1
-	}
-	return strings.Join(out, ",")
 }

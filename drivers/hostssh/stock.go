@@ -28,11 +28,22 @@ type link struct {
 	ParentBus string   `json:"parentbus"`
 	Parent    string   `json:"parentdev"`
 	Master    string   `json:"master"`
+	Info      struct {
+		Slave string `json:"info_slave_kind"` // kind of Master
+	} `json:"linkinfo"`
 }
 
 // representor reports whether the link stands for a port behind an adapter's own switch: its PCI device is another's.
 func (l link) representor() bool {
 	return strings.HasPrefix(l.Port, "pf") || strings.HasPrefix(l.Port, "c")
+}
+
+// bond is the bond that the link is a slave of; "" = none, and a bridge is none.
+func (l link) bond() string {
+	if l.Info.Slave != "bond" {
+		return ""
+	}
+	return l.Master
 }
 
 // Facts are what the tools show: no serial number, and PCI addresses only where ip is new enough (5.13) to tell.

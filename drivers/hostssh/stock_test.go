@@ -1,6 +1,7 @@
 package hostssh
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,10 @@ func TestStockToolsRecorded(t *testing.T) {
 			takeETS, `{"willing":false,"ets_cap":8,"cbs":false,"tc_bw":[40,40,20,0,0,0,0,0],"pg_bw":[0,0,0,0,0,0,0,0],"tc_tsa":["ets","ets","ets","strict","strict","strict","strict","strict"],"prio_tc":[0,0,0,1,2,5,3,0]}`,
 			[]string{"ets|dcb0|prio-tc = 0:0 1:0 2:0 3:1 4:2 5:5 6:3 7:0", "ets|dcb0|tsa = 0:ets 1:ets 2:ets 3:strict 4:strict 5:strict 6:strict 7:strict", "ets|dcb0|bandwidth = 0:40 1:40 2:20 3:0 4:0 5:0 6:0 7:0", "ets|dcb0|willing = off"},
 		},
+		{ // as mlx5 is after it was loaded: the number counts for classes that share
+			takeETS, `{"willing":false,"tc_bw":[100,100,100,60,40,100,100,100],"tc_tsa":["vendor","vendor","strict","ets","ets","cbs","vendor","vendor"],"prio_tc":[1,0,2,3,4,5,6,7]}`,
+			[]string{"ets|dcb0|prio-tc = 0:1 1:0 2:2 3:3 4:4 5:5 6:6 7:7", "ets|dcb0|tsa = 0:vendor 1:vendor 2:strict 3:ets 4:ets 5:cbs 6:vendor 7:vendor", "ets|dcb0|bandwidth = 0:0 1:0 2:0 3:60 4:40 5:0 6:0 7:0", "ets|dcb0|willing = off"},
+		},
 		{
 			takeApp, `{"ethtype_prio":[[35093,3]],"default_prio":[0],"dscp_prio":[[26,3],[46,5],[26,5]],"stream_port_prio":[[18515,2]],"dgram_port_prio":[[4791,3]],"port_prio":[[4791,3]]}`,
 			[]string{"app|dcb0|dscp 26 = 3 5", "app|dcb0|dscp 46 = 5"},
@@ -118,6 +123,20 @@ func TestStockToolsRecorded(t *testing.T) {
 	takeDriver(n, []byte("driver: virtio_net\nversion: 1.0.0\nfirmware-version: \nexpansion-rom-version: \nbus-info: 0000:00:02.0\n"))
 	if n.QPs != 1 || n.Driver != "virtio_net" || n.DriverVersion != "1.0.0" || n.Firmware != "" {
 		t.Errorf("%+v", n)
+	}
+}
+
+// A link of a bridge is in no bond.
+func TestStockToolsBond(t *testing.T) {
+	for said, want := range map[string]string{
+		`{"ifname":"eth0","master":"bond0","linkinfo":{"info_slave_kind":"bond"}}`: "bond0",
+		`{"ifname":"eth0","master":"br0","linkinfo":{"info_slave_kind":"bridge"}}`: "",
+		`{"ifname":"eth0"}`: "",
+	} {
+		var l link
+		if err := json.Unmarshal([]byte(said), &l); err != nil || l.bond() != want {
+			t.Errorf("%s: %q, %v", said, l.bond(), err)
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func (s *stock) nics(ctx context.Context, ls []link) ([]nicView, error) {
 		if l.ParentBus == "" || l.representor() {
 			continue
 		}
-		n := nicView{HostNIC: render.HostNIC{Name: l.Name, RDMA: rdma[l.Name].Name, RDMAPort: rdma[l.Name].Port, NUMA: -1, GID: -1, QPs: -1, Bond: l.Master}}
+		n := nicView{HostNIC: render.HostNIC{Name: l.Name, RDMA: rdma[l.Name].Name, RDMAPort: rdma[l.Name].Port, NUMA: -1, GID: -1, QPs: -1, Bond: l.bond()}}
 		n.GIDWhy = "the host's own tools are not asked for it"
 		n.Link.Up = slices.Contains(l.Flags, "LOWER_UP")
 		if l.ParentBus == "pci" {
@@ -201,14 +201,14 @@ func takePFC(n *nicView, said []byte) {
 	if json.Unmarshal(said, &x) != nil || len(x.Prio) != 8 {
 		return
 	}
-	var on []string
+	var on uint8
 	for i, yes := range x.Prio {
 		if yes {
-			on = append(on, strconv.Itoa(i))
+			on |= 1 << i
 		}
 	}
 	n.knows("pfc")
-	n.put("pfc", "priorities", cmp.Or(strings.Join(on, " "), "none"))
+	n.put("pfc", "priorities", profiles.Priorities(on))
 	n.put("pfc", "delay", strconv.Itoa(int(x.Delay)))
 }
 
@@ -221,6 +221,11 @@ func takeETS(n *nicView, said []byte) {
 	}
 	if json.Unmarshal(said, &x) != nil || len(x.BW) != 8 || len(x.TSA) != 8 || len(x.PrioTC) != 8 {
 		return
+	}
+	for i, tsa := range x.TSA {
+		if tsa != "ets" {
+			x.BW[i] = 0 // the number means nothing there (IEEE 802.1Qaz)
+		}
 	}
 	n.knows("ets")
 	n.put("ets", "prio-tc", eight(x.PrioTC))

@@ -52,14 +52,14 @@ func everything(t *testing.T, r *rig) []render.Change {
 	want := slices.DeleteFunc(wanted("mlx5", "eth0"), func(s string) bool {
 		return strings.HasPrefix(s, "app|") && !strings.HasPrefix(s, "app|eth0|dscp 26=") && !strings.HasPrefix(s, "app|eth0|dscp 48=")
 	})
-	return changes(t, r, append(want, "nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+limitsPath+"|memlock=unlimited")...)
+	return changes(t, r, append(want, "nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+render.MemlockPath+"|memlock=unlimited")...)
 }
 
 // holds is what the machine holds: its settings, and its files byte for byte.
 func (r *rig) holds() string {
 	r.t.Helper()
 	s := read(r.t, r.Device)
-	for _, name := range []string{render.NCCLPath, limitsPath} {
+	for _, name := range []string{render.NCCLPath, render.MemlockPath} {
 		p := filepath.Join(r.cfg.Root, name)
 		st, err := os.Stat(p)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -38,7 +39,7 @@ func dcbSettings(link string, s *dcb.State) render.Config {
 		put(scopeDCBX, "mode", s.DCBX.String())
 	}
 	if s.PFC != nil {
-		put(scopePFC, "priorities", priorities(s.PFC.Enabled))
+		put(scopePFC, "priorities", profiles.Priorities(s.PFC.Enabled))
 		put(scopePFC, "delay", strconv.Itoa(int(s.PFC.Delay)))
 	}
 	if s.ETS != nil {
@@ -157,38 +158,6 @@ func parseTSA(s string) (dcb.TSA, error) {
 	return 0, fmt.Errorf("%q is none of strict, cbs, ets, vendor", s)
 }
 
-// priorities is a set of priorities as "3 4", and "none" when it is empty.
-func priorities(bits uint8) string {
-	var words []string
-	for i := range 8 {
-		if bits&(1<<i) != 0 {
-			words = append(words, strconv.Itoa(i))
-		}
-	}
-	if words == nil {
-		return "none"
-	}
-	return strings.Join(words, " ")
-}
-
-func parsePriorities(s string) (uint8, error) {
-	if s == "none" {
-		return 0, nil
-	}
-	var bits uint8
-	for w := range strings.FieldsSeq(s) {
-		n, err := upTo(7)(w)
-		if err != nil {
-			return 0, err
-		}
-		bits |= 1 << n
-	}
-	if bits == 0 {
-		return 0, fmt.Errorf("%q is no set of priorities", s)
-	}
-	return bits, nil
-}
-
 func onOff(b bool) string {
 	if b {
 		return "on"
@@ -231,7 +200,7 @@ func alter(s *dcb.State, k render.Key, value *string) error {
 		m, err := parseDCBX(*value)
 		return set(s.DCBX, err, func(x *dcb.DCBX) { *x = m })
 	case "pfc priorities":
-		bits, err := parsePriorities(*value)
+		bits, err := profiles.ParsePriorities(*value)
 		return set(s.PFC, err, func(x *dcb.PFC) { x.Enabled = bits })
 	case "pfc delay":
 		n, err := strconv.ParseUint(*value, 10, 16)
@@ -273,7 +242,7 @@ func alter(s *dcb.State, k render.Key, value *string) error {
 	}
 	var bits uint8
 	if value != nil {
-		if bits, err = parsePriorities(*value); err != nil {
+		if bits, err = profiles.ParsePriorities(*value); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,7 @@ func (io knobIO) value(k profiles.Knob, paths []string) (string, error) {
 			bits |= 1 << p
 		}
 	}
-	return priorities(bits), nil
+	return profiles.Priorities(bits), nil
 }
 
 // command runs the program of a knob; where it is not installed, the NIC does not have the knob.
@@ -163,7 +163,7 @@ func (io knobIO) check(k profiles.Knob, value *string) error {
 	}
 	for v := range strings.SplitSeq(*value, render.Beside) {
 		if k.PerPriority() {
-			_, err = parsePriorities(v)
+			_, err = profiles.ParsePriorities(v)
 		} else {
 			_, err = k.Encode(v)
 		}
@@ -332,7 +332,7 @@ func (io knobIO) write(name, text string) error {
 func (io knobIO) put(k profiles.Knob, paths []string, value string) error {
 	want := []string{value}
 	if k.PerPriority() {
-		bits, err := parsePriorities(value)
+		bits, err := profiles.ParsePriorities(value)
 		if err != nil {
 			return err
 		}

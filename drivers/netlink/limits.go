@@ -10,10 +10,7 @@ import (
 	"github.com/fabricctl/fabricctl/render"
 )
 
-// limitsPath is the file that we have for ourselves among those that PAM gives to sessions at login.
-const limitsPath = "/etc/security/limits.d/90-fabricctl.conf"
-
-var limitKey = render.Key{Scope: "limit", Object: limitsPath, Field: "memlock"}
+var limitKey = render.Key{Scope: "limit", Object: render.MemlockPath, Field: "memlock"}
 
 const limitsHead = `# Of fabricctl: RDMA programs lock the memory that they use. PAM gives this to sessions at login; services of systemd
 # do not read it, and need LimitMEMLOCK=infinity in their unit.

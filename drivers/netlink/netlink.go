@@ -105,7 +105,7 @@ func New(cfg Config) *Device {
 	}
 	d.memory = memory{dir: cfg.State, hook: d.cfg.Hook}
 	d.nccl = file{path: filepath.Join(cfg.Root, render.NCCLPath), hook: d.cfg.Hook}
-	d.limits = file{path: filepath.Join(cfg.Root, limitsPath), hook: d.cfg.Hook}
+	d.limits = file{path: filepath.Join(cfg.Root, render.MemlockPath), hook: d.cfg.Hook}
 	return d
 }
 

@@ -309,7 +309,7 @@ func TestCommitRefusesNIC(t *testing.T) {
 			r.k.links = append(r.k.links, Link{Index: 9, Name: "bond0", Kind: "bond", MTU: 1500})
 			r.k.links[1].Master = 9
 		}, []string{"app|eth0|dscp 26=3"}, "its driver refuses QoS while it is in a bond (bond0)"},
-		{"a priority that does not exist", "mlx5", nil, []string{"pfc|eth0|priorities=8"}, "not a number from 0 to 7"},
+		{"a priority that does not exist", "mlx5", nil, []string{"pfc|eth0|priorities=8"}, "is not priorities such as 3 4, or none"},
 		{"a code point that does not exist", "mlx5", nil, []string{"app|eth0|dscp 64=3"}, "not a number from 0 to 63"},
 		{"a selector of others", "mlx5", nil, []string{"app|eth0|ethertype 35093=3"}, "it is read, and never written"},
 		{"a rate limit", "mlx5", nil, []string{"maxrate|eth0|kbits=0:1 1:1 2:1 3:1 4:1 5:1 6:1 7:1"}, "it is read, and never written"},

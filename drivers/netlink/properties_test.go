@@ -10,6 +10,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -39,7 +40,7 @@ func drawn(t *rapid.T, kind string) []string {
 	}
 	want = append(want, "ets|eth0|tsa="+tsa, "ets|eth0|bandwidth="+bw, "ets|eth0|prio-tc="+strings.TrimSpace(prio))
 	return append(want,
-		"pfc|eth0|priorities="+priorities(rapid.SampledFrom([]uint8{0, 1, 2, 8, 10}).Draw(t, "pfc")),
+		"pfc|eth0|priorities="+profiles.Priorities(rapid.SampledFrom([]uint8{0, 1, 2, 8, 10}).Draw(t, "pfc")),
 		fmt.Sprintf("link|eth0|mtu=%d", rapid.IntRange(1500, 9000).Draw(t, "mtu")),
 	)
 }
@@ -90,7 +91,7 @@ func TestAnyStateToAnyOther(t *testing.T) {
 // What a file held before our edit comes back byte for byte, step by step, with its mode; an edit by others ends that.
 func TestFilesComeBack(t *testing.T) {
 	r := newRig(t)
-	conf, limits := filepath.Join(r.cfg.Root, render.NCCLPath), filepath.Join(r.cfg.Root, limitsPath)
+	conf, limits := filepath.Join(r.cfg.Root, render.NCCLPath), filepath.Join(r.cfg.Root, render.MemlockPath)
 	step := func(want ...string) []render.Change {
 		t.Helper()
 		cs := changes(t, r, want...)
@@ -108,7 +109,7 @@ func TestFilesComeBack(t *testing.T) {
 		r.reopen()
 	}
 	was := r.holds()
-	one := step("nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+limitsPath+"|memlock=unlimited")
+	one := step("nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+render.MemlockPath+"|memlock=unlimited")
 	two := step("nccl|/etc/nccl.conf|NCCL_IB_TC=128", "nccl|/etc/nccl.conf|NCCL_IB_TIMEOUT=20")
 	back(two)
 	if b, _ := os.ReadFile(conf); string(b) != "NCCL_IB_TC=104\n" {
@@ -126,7 +127,7 @@ func TestFilesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	was = r.holds()
-	one = step("nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+limitsPath+"|memlock=unlimited")
+	one = step("nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+render.MemlockPath+"|memlock=unlimited")
 	back(one)
 	if now := r.holds(); now != was {
 		t.Errorf("%s\n%s", was, now)
