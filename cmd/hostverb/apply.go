@@ -64,7 +64,7 @@ func (p *Program) Apply(ctx context.Context, file *hostlocal.File, o Options) er
 		return err
 	}
 	if err := m.Expire(ctx); err != nil {
-		return err
+		return interrupted(ctx, fmt.Errorf("nothing of this was written: %w", err))
 	}
 	e := p.engine(m)
 	e.Lines = new(rollout.Lines)

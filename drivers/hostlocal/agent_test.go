@@ -146,6 +146,7 @@ func (b *box) count() (reads, commits int) {
 var (
 	mtuKey = render.Key{Scope: "link", Object: "rdma0", Field: "mtu"}
 	tcKey  = render.Key{Scope: "nccl", Object: "/etc/nccl.conf", Field: "NCCL_IB_TC"}
+	hcaKey = render.Key{Scope: "nccl", Object: "/etc/nccl.conf", Field: "NCCL_IB_HCA"}
 )
 
 // stage is an agent at work on a box.
@@ -179,7 +180,7 @@ func play(t *testing.T, change func(*stage, *Agent)) *stage {
 	t.Helper()
 	s := &stage{
 		t: t, dir: t.TempDir(), log: new(bytes.Buffer), logMu: new(sync.Mutex), events: make(chan Event), reload: make(chan os.Signal, 1), file: fileOf(t, agentModel),
-		box: &box{live: map[render.Key]string{mtuKey: "9000", tcKey: "104"}, facts: render.Facts{Hostname: "host1", Version: "6.12", NICs: []render.HostNIC{{Name: "rdma0", Driver: "mlx5_core", RDMA: "mlx5_0", GID: 3, QPs: -1}}}},
+		box: &box{live: map[render.Key]string{mtuKey: "9000", tcKey: "104", hcaKey: "=mlx5_0:1"}, facts: render.Facts{Hostname: "host1", Version: "6.12", NICs: []render.HostNIC{{Name: "rdma0", Driver: "mlx5_core", RDMA: "mlx5_0", GID: 3, QPs: -1}}}},
 	}
 	log := slog.New(slog.NewTextHandler(lockedWriter{s.logMu, s.log}, nil))
 	ids := 0
