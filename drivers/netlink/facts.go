@@ -43,16 +43,28 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		Notes:    m.notes,
 	}
 	f.Notes = append(f.Notes, "what is set here but files is lost at a reboot or a driver reload, unless fabricctl-host applies it at boot; "+render.NCCLPath+" is saved at once")
+	if err := d.nicFacts(ctx, &f, m, addrs); err != nil {
+		return render.Facts{}, caps, err
+	}
+	f.Notes = append(f.Notes, d.overdue()...)
+	owners, notes := d.owners(m)
+	f.Owners = owners
+	f.Notes = append(append(f.Notes, notes...), d.networkNotes(m, addrs)...)
+	return f, caps, ctx.Err()
+}
+
+// nicFacts adds what the NICs say.
+func (d *Device) nicFacts(ctx context.Context, f *render.Facts, m *machine, addrs map[int32][]netip.Prefix) error {
+	cat, err := d.catalog()
+	if err != nil {
+		return err
+	}
 	qps, note := d.liveQPs(ctx)
 	if note != "" {
 		f.Notes = append(f.Notes, note)
 	}
 	managed := m.carrying(d.managementLinks(m, addrs)...)
 	gpus, limits := allAccelerators(d.tree), d.limitsOfVerbs(ctx, m.ports)
-	cat, err := d.catalog()
-	if err != nil {
-		return render.Facts{}, caps, err
-	}
 	models, byPCI := map[string]bool{}, map[string][]string{}
 	for _, n := range m.nics {
 		if n.hw.model != "" {
@@ -64,7 +76,7 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		}
 		h, notes, err := d.hostNIC(ctx, m, n, addrs)
 		if err != nil {
-			return render.Facts{}, caps, err
+			return err
 		}
 		h.GPUs, h.Management = accelerators(d.tree, gpus, n.hw), managed[n.Name]
 		h.MaxQP, h.MaxCQ = limits[h.RDMA].QP, limits[h.RDMA].CQ
@@ -74,12 +86,12 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 			h.QPs = 0
 		}
 		f.NICs = append(f.NICs, h)
+		f.Notes = append(f.Notes, notes...)
 		e, known := cat.Entry(profiles.KindPersonality, h.Personality)
 		told := slices.ContainsFunc(f.Personalities, func(p profiles.Personality) bool { return p.Name == h.Personality })
 		if known && !e.BuiltIn() && !told {
 			f.Personalities = append(f.Personalities, n.per)
 		}
-		f.Notes = append(f.Notes, notes...)
 	}
 	for _, pci := range slices.Sorted(maps.Keys(byPCI)) {
 		if names := byPCI[pci]; len(names) == 1 {
@@ -89,11 +101,7 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		}
 	}
 	f.Model = strings.Join(slices.Sorted(maps.Keys(models)), ",")
-	f.Notes = append(f.Notes, d.overdue()...)
-	owners, notes := d.owners(m)
-	f.Owners = owners
-	f.Notes = append(append(f.Notes, notes...), d.networkNotes(m, addrs)...)
-	return f, caps, ctx.Err()
+	return nil
 }
 
 // hostNIC is what is said of one NIC; queue pairs, accelerators and the way of management are left to the caller.
