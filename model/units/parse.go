@@ -1,7 +1,8 @@
 package units
 
 import (
-	"math/big"
+	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -56,10 +57,10 @@ func parse(s string, q quantity) (int64, error) {
 		case !exact:
 			base := q.units[0]
 			return refuse("is finer than fabricctl can hold", "the smallest step is "+decimal(1, base.size)+base.name)
-		case !v.IsInt64() || v.Int64() > q.limit:
+		case v > uint64(q.limit):
 			return refuse("is too large for a "+q.noun, "")
 		}
-		return v.Int64(), nil
+		return int64(v), nil
 	}
 	what, hint := wrongUnit(num, name, q)
 	return refuse(what, hint)
@@ -93,11 +94,11 @@ func wrongUnit(num, name string, q quantity) (what, hint string) {
 		return "has a stray point", ""
 	}
 	if b, ok := strings.CutSuffix(strings.ReplaceAll(name, "B/s", "Bps"), "Bps"); ok && len(b) <= 1 {
-		bits := ""
-		if v, exact := scale(num, 8); exact {
-			bits = ": " + v.String() + b + "bps"
+		same := ""
+		if v, exact := scale(num, 8); exact && v != most {
+			same = ": " + strconv.FormatUint(v, 10) + b + "bps"
 		}
-		return "is in bytes per second", "rates are in bits per second" + bits
+		return "is in bytes per second", "rates are in bits per second" + same
 	}
 	if q.noun == "time" && name == "m" {
 		return "uses m, which is metres", "write " + num + "min for minutes, " + num + "ms for milliseconds"
@@ -146,24 +147,30 @@ func digits(s string) int {
 	return n
 }
 
-// maxDigits bounds the numbers that are worth exact arithmetic; no quantity needs more.
-const maxDigits = 40
+// most is what scale returns for whatever is not smaller.
+const most = math.MaxUint64
 
-// scale is num times size, and whether that is a whole number.
-func scale(num string, size int64) (v *big.Int, exact bool) {
+// scale is num times size, at most most, and whether that is a whole number. Size is positive. A number with more than 19 decimals
+// counts as none: that is more than any quantity has.
+func scale(num string, size int64) (v uint64, exact bool) {
 	whole, frac, _ := strings.Cut(num, ".")
 	frac = strings.TrimRight(frac, "0")
-	if len(whole)+len(frac) > maxDigits {
-		if len(frac) > maxDigits/2 {
-			return new(big.Int), false
-		}
-		return new(big.Int).Lsh(big.NewInt(1), 64), true // too large for anything
+	if len(frac) > 19 { // 10^19 is the last power of ten in 64 bits
+		return 0, false
 	}
-	v, _ = new(big.Int).SetString(whole+frac, 10)
-	v.Mul(v, big.NewInt(size))
-	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(frac))), nil)
-	v, rest := v.QuoRem(v, ten, new(big.Int))
-	return v, rest.Sign() == 0
+	ten := uint64(1)
+	for range frac {
+		ten *= 10
+	}
+	part, _ := strconv.ParseUint("0"+frac, 10, 64)
+	hi, lo := bits.Mul64(part, uint64(size))
+	part, rest := bits.Div64(hi, lo, ten) // part was below ten, so it is below size now
+	n, err := strconv.ParseUint(whole, 10, 64)
+	hi, lo = bits.Mul64(n, uint64(size))
+	if v, more := bits.Add64(lo, part, 0); err == nil && hi+more == 0 {
+		return v, rest == 0
+	}
+	return most, rest == 0
 }
 
 // format writes v in unit u when v is at least one u and needs no more decimals than given.
@@ -213,8 +220,10 @@ func ParseRatio(s string) (Ratio, error) {
 	}
 	if digits(a) != len(a) || digits(b) != len(b) || a == "" || b == "" {
 		if num, rest := splitNumber(s); num == s && rest == "" && strings.Contains(s, ".") {
-			if r, ok := new(big.Rat).SetString(clip(s)); ok && len(s) < 12 && r.Sign() > 0 {
-				return refuse("is a decimal number", "write the fraction: "+r.RatString())
+			whole, frac, _ := strings.Cut(s, ".")
+			if n, err := strconv.ParseInt(whole+frac, 10, 32); err == nil && n > 0 && len(frac) < 10 {
+				r, _ := ParseRatio(strconv.FormatInt(n, 10) + "/1" + strings.Repeat("0", len(frac)))
+				return refuse("is a decimal number", "write the fraction: "+r.String())
 			}
 		}
 		return refuse("is not a fraction", "write a/b or a whole number, such as 1/2 or 4")
