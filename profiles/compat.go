@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -142,7 +143,7 @@ func (c *Catalog) Compat(b Build) []Verdict {
 		}, Pos: c.find(KindCompat, listed[0]).entry.Pos})
 	}
 	order := []Grade{GradeBad, GradeWarn, GradeOK}
-	slices.SortStableFunc(vs, func(x, y Verdict) int { return slices.Index(order, x.Grade) - slices.Index(order, y.Grade) })
+	sort.SliceStable(vs, func(i, j int) bool { return slices.Index(order, vs[i].Grade) < slices.Index(order, vs[j].Grade) })
 	return vs
 }
 

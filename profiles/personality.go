@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -195,7 +196,9 @@ func (c *Catalog) personalities() *people {
 						x.Knobs = append(x.Knobs, k)
 					}
 				}
-				slices.SortFunc(x.Knobs, func(a, b NamedKnob) int { return slices.Index(knobs, a.Name) - slices.Index(knobs, b.Name) })
+				sort.Slice(x.Knobs, func(i, j int) bool {
+					return slices.Index(knobs, x.Knobs[i].Name) < slices.Index(knobs, x.Knobs[j].Name)
+				})
 			}
 			p.byName[name], p.own[name] = &x, !r.entry.BuiltIn()
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -89,7 +90,7 @@ func Order(d *Dialect, cs []Change) []Change {
 		}
 		return up(c.Key.Whole())
 	}
-	slices.SortStableFunc(cs, func(a, b Change) int { return cmp.Compare(rank(a), rank(b)) })
+	sort.SliceStable(cs, func(i, j int) bool { return rank(cs[i]) < rank(cs[j]) })
 	for _, w := range d.Windows {
 		orderWindow(w, cs)
 	}
@@ -321,7 +322,7 @@ func sortedNames(n Names) []Key {
 	for k := range n {
 		ks = append(ks, k)
 	}
-	slices.SortFunc(ks, Key.Compare)
+	sort.Slice(ks, func(i, j int) bool { return ks[i].Compare(ks[j]) < 0 })
 	return ks
 }
 
@@ -383,7 +384,7 @@ func KeepUsed(d *Dialect, live Config, cs []Change) (kept []Change, used []Key) 
 			}
 		}
 		if len(more) == 0 {
-			slices.SortFunc(used, Key.Compare)
+			sort.Slice(used, func(i, j int) bool { return used[i].Compare(used[j]) < 0 })
 			return kept, used
 		}
 		used = append(used, more...)

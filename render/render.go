@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model"
@@ -186,7 +187,7 @@ func (n Names) MarshalJSON() ([]byte, error) {
 	for k, v := range n {
 		es = append(es, namesEntry{k, v})
 	}
-	slices.SortFunc(es, func(a, b namesEntry) int { return a.Object.Compare(b.Object) })
+	sort.Slice(es, func(i, j int) bool { return es[i].Object.Compare(es[j].Object) < 0 })
 	return json.Marshal(es)
 }
 

@@ -107,7 +107,7 @@ func builtHost(src, goos, goarch string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "fabricctl-host")
-	c := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./cmd/fabricctl-host")
+	c := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-gcflags", "all=-l", "-ldflags", "-s -w", "-o", out, "./cmd/fabricctl-host")
 	c.Dir = src
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
 	if said, err := c.CombinedOutput(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -158,7 +159,7 @@ func (d *Device) all() ([]pending, error) {
 		}
 		out = append(out, p)
 	}
-	slices.SortStableFunc(out, func(a, b pending) int { return a.Deadline.Compare(b.Deadline) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Deadline.Before(out[j].Deadline) })
 	return out, nil
 }
 

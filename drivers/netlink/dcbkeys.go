@@ -3,6 +3,7 @@ package netlink
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -83,14 +84,15 @@ func appField(a dcb.App) string { return fmt.Sprintf("%s %d", a.Selector, a.Prot
 // sortedApps is the table in an order that does not depend on when entries were added.
 func sortedApps(apps []dcb.App) []dcb.App {
 	out := slices.Clone(apps)
-	slices.SortFunc(out, func(a, b dcb.App) int {
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
 		if a.Selector != b.Selector {
-			return int(a.Selector) - int(b.Selector)
+			return a.Selector < b.Selector
 		}
 		if a.Protocol != b.Protocol {
-			return int(a.Protocol) - int(b.Protocol)
+			return a.Protocol < b.Protocol
 		}
-		return int(a.Priority) - int(b.Priority)
+		return a.Priority < b.Priority
 	})
 	return out
 }

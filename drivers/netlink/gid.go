@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,7 +58,7 @@ func gidTable(t Tree, device string, port int, whole bool) ([]gidEntry, error) {
 		}
 		out = append(out, gidEntry{i, a, kind == "RoCE v2", said(t, dir+"/gid_attrs/ndevs/"+name)})
 	}
-	slices.SortFunc(out, func(a, b gidEntry) int { return a.index - b.index })
+	sort.Slice(out, func(i, j int) bool { return out[i].index < out[j].index })
 	return out, nil
 }
 

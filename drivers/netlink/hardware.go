@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -180,7 +181,7 @@ func accelerators(t Tree, all []string, h hardware) []string {
 		}
 		near = append(near, gpu{pci, shared(mine, dir)})
 	}
-	slices.SortStableFunc(near, func(a, b gpu) int { return b.shared - a.shared })
+	sort.SliceStable(near, func(i, j int) bool { return near[i].shared > near[j].shared })
 	var out []string
 	for _, g := range near {
 		out = append(out, g.pci)

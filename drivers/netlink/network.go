@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -186,7 +187,7 @@ func (d *Device) railOrder(m *machine) string {
 			devs = append(devs, dev{p.device, p.pci, n})
 		}
 	}
-	slices.SortFunc(devs, func(a, b dev) int { return a.n - b.n })
+	sort.Slice(devs, func(i, j int) bool { return devs[i].n < devs[j].n })
 	if slices.IsSortedFunc(devs, func(a, b dev) int { return strings.Compare(a.pci, b.pci) }) {
 		return ""
 	}

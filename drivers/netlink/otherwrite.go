@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -214,11 +215,12 @@ func (w *work) orderMTUs() {
 		}
 		return n
 	}
-	slices.SortStableFunc(w.mtus, func(a, b mtuChange) int {
+	sort.SliceStable(w.mtus, func(i, j int) bool {
+		a, b := w.mtus[i], w.mtus[j]
 		if a.mtu < a.link.MTU {
-			return depth(b) - depth(a)
+			return depth(b) < depth(a)
 		}
-		return depth(a) - depth(b)
+		return depth(a) < depth(b)
 	})
 }
 

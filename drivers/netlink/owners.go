@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
@@ -145,7 +145,7 @@ func (d *Device) qosUnits() (out []found) {
 			out = append(out, d.runsTool(u, at)...)
 		}
 	}
-	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
 	return out
 }
 

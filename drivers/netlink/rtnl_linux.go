@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
+	"sort"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -66,7 +66,7 @@ func (r rtnl) dump() (links []Link, whole bool, err error) {
 		}
 		links = append(links, l)
 	}
-	slices.SortFunc(links, func(a, b Link) int { return int(a.Index) - int(b.Index) })
+	sort.Slice(links, func(i, j int) bool { return links[i].Index < links[j].Index })
 	return links, whole, nil
 }
 

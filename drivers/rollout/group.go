@@ -1,8 +1,8 @@
 package rollout
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -66,7 +66,7 @@ func grouped(p *Plan, of func(*DevicePlan) []Behaviour) []Group {
 			}
 		}
 	}
-	slices.SortStableFunc(gs, func(a, b Group) int { return cmp.Compare(b.Ports, a.Ports) })
+	sort.SliceStable(gs, func(i, j int) bool { return gs[i].Ports > gs[j].Ports })
 	alike(gs)
 	return gs
 }
@@ -269,7 +269,7 @@ func Risks(p *Plan) []RiskRow {
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b RiskRow) int { return cmp.Compare(b.Class, a.Class) })
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Class > rows[j].Class })
 	return rows
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -272,5 +272,5 @@ func sortedResults(p *Plan, rs []Result) {
 	for i, d := range p.Devices {
 		index[d.Name] = i
 	}
-	slices.SortStableFunc(rs, func(a, b Result) int { return index[a.Device] - index[b.Device] })
+	sort.SliceStable(rs, func(i, j int) bool { return index[rs[i].Device] < index[rs[j].Device] })
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ func Runs(stateDir string, now time.Time) ([]Summary, error) {
 		}
 		out = append(out, h.Summary)
 	}
-	slices.SortStableFunc(out, func(a, b Summary) int { return a.Started.Compare(b.Started) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Started.Before(out[j].Started) })
 	return out, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -226,9 +227,10 @@ func (l List) Without(known List) List {
 
 // Sort orders findings by position, then place, severity (worst first), rule and message, and drops exact repeats.
 func (l List) Sort() List {
-	slices.SortStableFunc(l, func(a, b Finding) int {
+	sort.SliceStable(l, func(i, j int) bool {
+		a, b := &l[i], &l[j]
 		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.At, b.At), cmp.Compare(b.Severity, a.Severity),
-			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Msg, b.Msg))
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Msg, b.Msg)) < 0
 	})
 	return slices.CompactFunc(l, func(a, b Finding) bool {
 		return a.Rule == b.Rule && a.Pos == b.Pos && a.At == b.At && a.Msg == b.Msg

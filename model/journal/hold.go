@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 	"syscall"
 	"time"
@@ -131,8 +131,8 @@ func SetHold(ctx context.Context, dir, fabric string, h Hold, o Options) (was *H
 			return nil, fmt.Errorf("%w: %s", ErrOtherHold, *was)
 		}
 		hs = append(hs, h)
-		slices.SortFunc(hs, func(a, b Hold) int {
-			return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Port, b.Port))
+		sort.Slice(hs, func(i, j int) bool {
+			return cmp.Or(cmp.Compare(hs[i].Device, hs[j].Device), cmp.Compare(hs[i].Port, hs[j].Port)) < 0
 		})
 		return hs, nil
 	})
