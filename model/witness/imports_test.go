@@ -55,7 +55,7 @@ var table = []row{
 	{"drivers/netlink/dcb/dcbfake", "drivers/netlink/dcb"},
 	{"drivers/netlink", "drivers render model/observe model/journal model/units model/diag profiles drivers/netlink/dcb"},
 	{"drivers/hostssh", "drivers render model/observe model/journal model/units model/diag profiles drivers/ssh drivers/secret drivers/hostwire"},
-	{"drivers/rollout", "drivers render model/intent model/journal model/observe model model/diag"},
+	{"drivers/rollout", "drivers render model/intent model/journal model/observe model profiles model/diag"},
 	{"drivers/check", "drivers render model/intent model/lint model/observe model profiles model/diag model/units"},
 	{"drivers/lab", "render model/intent model/observe tuning/sim model profiles model/units model/diag drivers/lab/*"},
 	// What the lab's hosts say to dcbnl goes through our client to a kernel that is made up: the client is compared with
