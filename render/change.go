@@ -134,32 +134,36 @@ func numeric(s string) int64 {
 // Phases splits ordered changes into transactions: removals of later phases first, then each phase in turn. Most
 // dialects have one phase, and then the result is cs itself.
 func Phases(d *Dialect, cs []Change) [][]Change {
-	byPhase := map[int][2][]Change{} // phase to {removals, the rest}
+	if len(cs) == 0 {
+		return nil
+	}
 	last := 0
-	for _, c := range cs {
+	for i := range cs {
+		last = max(last, d.Phase(cs[i]))
+	}
+	counts := make([]int, 2*last+1) // of the removals of the last phase, …, of phase 1; of the rest of phase 0, of phase 1, …
+	place := func(c Change) int {
 		p := d.Phase(c)
-		last = max(last, p)
-		both := byPhase[p]
-		i := 1
 		if c.Op == Remove && p > 0 {
-			i = 0
+			return last - p
 		}
-		both[i] = append(both[i], c)
-		byPhase[p] = both
+		return last + p
 	}
-	var out [][]Change
-	add := func(cs []Change) {
-		if len(cs) > 0 {
-			out = append(out, cs)
-		}
+	for i := range cs {
+		counts[place(cs[i])]++
 	}
-	for p := last; p >= 0; p-- {
-		add(byPhase[p][0])
+	if slices.Contains(counts, len(cs)) { // one transaction, as nearly always
+		return [][]Change{slices.Clone(cs)}
 	}
-	for p := 0; p <= last; p++ {
-		add(byPhase[p][1])
+	parts := make([][]Change, len(counts))
+	for i, n := range counts {
+		parts[i] = make([]Change, 0, n)
 	}
-	return out
+	for _, c := range cs {
+		i := place(c)
+		parts[i] = append(parts[i], c)
+	}
+	return slices.DeleteFunc(parts, func(cs []Change) bool { return len(cs) == 0 })
 }
 
 // Undo takes cs back: inverted changes in reverse order.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -199,6 +200,9 @@ func (a *app) plan(ctx context.Context, o planFlags) (*rollout.Plan, error) {
 	return a.planFor(ctx, e, m, o)
 }
 
+// many is a number of devices from which on a plan is large.
+const many = 200
+
 // planFor is the plan of a model, or of the part of it that the flags name.
 func (a *app) planFor(ctx context.Context, e *rollout.Engine, m loaded, o planFlags) (*rollout.Plan, error) {
 	net, err := part(m.net, o.devices)
@@ -212,6 +216,9 @@ func (a *app) planFor(ctx context.Context, e *rollout.Engine, m loaded, o planFl
 		}
 	}
 	fmt.Fprintf(a.sys.err, "reading %s\n", diag.Count(reading, "device"))
+	if reading > many { // most of the time they are waited for: memory is dearer than processor there
+		defer debug.SetGCPercent(debug.SetGCPercent(50))
+	}
 	p, err := e.Plan(ctx, net, rollout.PlanOptions{
 		Model: m.digest(), Fabric: m.fabric, Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
 	})

@@ -178,7 +178,7 @@ func (e farError) Unwrap() error { return e.is }
 // lines reads one message a line.
 type lines struct{ r *bufio.Reader }
 
-func newLines(r io.Reader) lines { return lines{bufio.NewReaderSize(r, 64<<10)} }
+func newLines(r io.Reader) lines { return lines{bufio.NewReaderSize(r, 8<<10)} }
 
 // next is one line without its end, of at most limit bytes. An unfinished last line is io.ErrUnexpectedEOF: half a
 // message must not be taken for one.

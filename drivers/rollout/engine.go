@@ -54,6 +54,9 @@ type PlanOptions struct {
 
 	Harmless bool                     // leave out, and count as Kept, what is worse than hitless
 	Spare    func(render.Change) bool // leave out, and count as Kept, what it is true for; nil leaves out nothing
+
+	thinking chan struct{} // slots for what needs a processor and memory; many more devices are waited for
+	alike    *twins
 }
 
 // ApplyOptions are the leaves that a user gives. They stand in the journal and hold for Resume too.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	o.thinking, o.alike = make(chan struct{}, runtime.GOMAXPROCS(0)), new(twins)
 	outlook := make([]outlooks, len(net.Devices))
 	slots := make(chan struct{}, e.parallel())
 	var wg sync.WaitGroup
@@ -178,6 +180,9 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	if all, err = all.with(ctx, dev, &d); err != nil {
 		return err
 	}
+	o.thinking <- struct{}{}
+	think := sync.OnceFunc(func() { <-o.thinking })
+	defer think()
 	held := all.of(&d, f)
 	lifted, finds := dialect.Lift(live, f)
 	finds = observed(&d, lifted, finds, dp.Mode)
@@ -223,6 +228,8 @@ func (e *Engine) read(ctx context.Context, d intent.Device, all holdSet, o PlanO
 	if len(f.Owners) > 0 {
 		dp.refuse("owner", "somebody else configures it: "+strings.Join(f.Owners, "; "))
 	}
+	o.alike.share(dp.Steps)
+	think()
 	if err := e.waiting(ctx, dev, dp); err != nil {
 		return err
 	}

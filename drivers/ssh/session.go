@@ -105,6 +105,22 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// ReadFrom is for io.Copy, whose own buffer is eight times as large as most outputs.
+func (b *bounded) ReadFrom(r io.Reader) (total int64, err error) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := r.Read(buf)
+		_, _ = b.Write(buf[:n]) // never fails
+		total += int64(n)
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
 // Spec is what to open a Stream on.
 type Spec struct {
 	Command    string    // "" = the login shell
