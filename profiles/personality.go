@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -167,6 +168,36 @@ func (p Personality) Object(name string) Object {
 		return p.Buffer
 	}
 	return Object{Support: SupportUnknown, Effect: EffectUnknown}
+}
+
+// EffectOf is what a write of a setting does to traffic, by the scope and field that the linux dialect names it with: "pfc",
+// "priorities". What is not said is EffectUnknown: a firmware's agent that goes (scope "flag") may take its settings along.
+func (p Personality) EffectOf(scope, field string) Effect {
+	e := EffectUnknown
+	switch scope {
+	case "pci", "irq": // no driver is asked
+		e = EffectNone
+	case "link":
+		e = p.MTUEffect
+	case "pause":
+		e = p.PauseEffect
+	case "ring":
+		e = p.RingEffect
+	case "fec":
+		e = p.FECEffect
+	case "dcbx":
+		e = p.DCBX.Effect
+	case ObjectApp, ObjectETS, ObjectBuffer:
+		e = p.Object(scope).Effect
+	case ObjectPFC:
+		if e = p.PFC.Effect; field == "delay" { // drivers look at the priorities; the delay sizes buffers at most
+			e = p.Buffer.Effect
+		}
+	}
+	if k, ok := p.Knob(scope + "." + field); ok && (e == "" || e == EffectUnknown) {
+		e = k.Effect
+	}
+	return cmp.Or(e, EffectUnknown)
 }
 
 // Generic is the personality of a NIC that no other fits: it is probed, and offered read-only.

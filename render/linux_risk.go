@@ -12,41 +12,9 @@ import (
 // linuxEffect is what a write of a key does to the traffic of its NIC.
 func linuxEffect(k Key, c *linuxCard) profiles.Effect {
 	if !c.named {
-		if k.Scope == "pci" || k.Scope == "irq" {
-			return profiles.EffectNone
-		}
-		return profiles.EffectUnknown
+		return profiles.Personality{}.EffectOf(k.Scope, k.Field)
 	}
-	known := func(e profiles.Effect) profiles.Effect {
-		if e == "" {
-			return profiles.EffectUnknown
-		}
-		return e
-	}
-	switch k.Scope {
-	case "link":
-		return known(c.MTUEffect)
-	case "app", "ets", "pfc", "buffer":
-		if k.Scope == "pfc" && k.Field == "delay" {
-			return known(c.Buffer.Effect)
-		}
-		return known(c.Object(k.Scope).Effect)
-	case "dcbx":
-		return known(c.DCBX.Effect)
-	case "pause":
-		return known(c.PauseEffect)
-	case "ring":
-		return known(c.RingEffect)
-	case "fec":
-		return known(c.FECEffect)
-	case "roce", "cc":
-		if knob, ok := c.Knob(k.Scope + "." + k.Field); ok {
-			return known(knob.Effect)
-		}
-	case "pci", "irq":
-		return profiles.EffectNone
-	}
-	return profiles.EffectUnknown
+	return c.EffectOf(k.Scope, k.Field)
 }
 
 // linuxRisk: what takes a NIC's link down, or may, by its driver's own ways, with the jobs that run there; and files,

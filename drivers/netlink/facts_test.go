@@ -396,6 +396,27 @@ func TestPFCByFile(t *testing.T) {
 	}
 }
 
+// Where dcbnl has PFC, a file or a program that shows it too is neither read nor written.
+func TestPFCByFileBesideDCB(t *testing.T) {
+	r := newRig(t)
+	n := r.plug("eth0", "17", "1f0f:3403", dcbfake.Generic(), "nbl_0")
+	cat, err := profiles.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := `{"name":"mine","facts":[{"key":"status","values":["managed"],"source":"s","confidence":"high"},{"key":"drivers","values":["` + dcbfake.Generic().Name +
+		`"],"source":"s","confidence":"high"},{"key":"pfc.priorities","values":["{\"command\":[\"/usr/bin/mine\",\"{netdev}\"],\"flags\":true}"],"source":"s","confidence":"high"}]}`
+	if cat, err = cat.Know([]json.RawMessage{json.RawMessage(told)}); err != nil {
+		t.Fatal(err)
+	}
+	r.Know(cat)
+	r.tree.files["usr/bin/mine"] = ""
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	if err := r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), 0); err != nil {
+		t.Error(err)
+	}
+}
+
 // A getter that fails is said; one that is not there is not.
 func TestGetterFails(t *testing.T) {
 	r, _ := nicRig(t, "mlx5")

@@ -151,7 +151,7 @@ func (n *nicWork) writeDCBX(ctx context.Context) error {
 	if now := n.nic.dcb.DCBX; now != nil && *now == *n.target.DCBX {
 		return nil
 	}
-	if err := n.guard(ctx, "the DCBX mode", n.nic.per.DCBX.Effect); err != nil {
+	if err := n.guard(ctx, "the DCBX mode", n.nic.per.EffectOf(scopeDCBX, "mode")); err != nil {
 		return err
 	}
 	mode := *n.target.DCBX
@@ -198,11 +198,11 @@ func (n *nicWork) writePFC(ctx context.Context, enabled uint8, end bool) error {
 	if p.Enabled == now.Enabled && p.Delay == now.Delay {
 		return nil
 	}
-	effect := n.nic.per.PFC.Effect
+	field := "priorities"
 	if p.Enabled == now.Enabled {
-		effect = n.nic.per.Buffer.Effect // drivers look at the priorities; the delay sizes buffers at most
+		field = "delay"
 	}
-	if err := n.guard(ctx, "PFC", effect); err != nil {
+	if err := n.guard(ctx, "PFC", n.nic.per.EffectOf(scopePFC, field)); err != nil {
 		return err
 	}
 	r, err := dcb.PFCRequest(n.nic.Name, p)
@@ -263,7 +263,7 @@ func (n *nicWork) writeETS(ctx context.Context) error {
 	if e == *now {
 		return nil
 	}
-	if err := n.guard(ctx, "ETS", n.nic.per.ETS.Effect); err != nil {
+	if err := n.guard(ctx, "ETS", n.nic.per.EffectOf(scopeETS, "")); err != nil {
 		return err
 	}
 	r, err := dcb.ETSRequest(n.nic.Name, e)
@@ -292,7 +292,7 @@ func (n *nicWork) writeBuffer(ctx context.Context) error {
 	if b == *now {
 		return nil
 	}
-	if err := n.guard(ctx, "buffers", n.nic.per.Buffer.Effect); err != nil {
+	if err := n.guard(ctx, "buffers", n.nic.per.EffectOf(scopeBuffer, "")); err != nil {
 		return err
 	}
 	r, err := dcb.BufferRequest(n.nic.Name, b)
@@ -316,7 +316,7 @@ func (n *nicWork) writeApps(ctx context.Context) error {
 	if slices.Equal(want, now) {
 		return nil
 	}
-	if err := n.guard(ctx, "the DSCP map", n.nic.per.App.Effect); err != nil {
+	if err := n.guard(ctx, "the DSCP map", n.nic.per.EffectOf(scopeApp, "")); err != nil {
 		return err
 	}
 	if n.nic.per.AppReplace == profiles.AppDeleteAdd {

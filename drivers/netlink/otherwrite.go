@@ -1,7 +1,6 @@
 package netlink
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers"
-	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -32,10 +30,7 @@ func (n *nicWork) writeEthtool(ctx context.Context, s stage) error {
 	if len(cs) == 0 {
 		return nil
 	}
-	effect := map[stage]profiles.Effect{
-		stagePause: n.nic.per.PauseEffect, stageRing: n.nic.per.RingEffect, stageFEC: n.nic.per.FECEffect, stageFlag: n.nic.per.DCBX.Effect,
-	}[s]
-	if err := n.guard(ctx, string(s), cmp.Or(effect, profiles.EffectUnknown)); err != nil {
+	if err := n.guard(ctx, string(s), n.nic.per.EffectOf(string(s), cs[0].Key.Field)); err != nil {
 		return err
 	}
 	d := n.w.d
@@ -97,7 +92,10 @@ func (n *nicWork) writeKnobs(ctx context.Context) error {
 		if !asked {
 			continue
 		}
-		if err := n.guard(ctx, k.Name, cmp.Or(k.Effect, profiles.EffectUnknown)); err != nil {
+		if key.Scope == scopePFC && n.target != nil && n.target.PFC != nil {
+			continue // dcbnl has it, and counts
+		}
+		if err := n.guard(ctx, k.Name, n.nic.per.EffectOf(key.Scope, key.Field)); err != nil {
 			return err
 		}
 		c := render.Change{Key: key, After: want}
@@ -128,7 +126,7 @@ func (n *nicWork) writeKnobs(ctx context.Context) error {
 func (n *nicWork) writeSystem(ctx context.Context, s stage) error {
 	d := n.w.d
 	for _, c := range n.of(string(s)) {
-		if err := n.guard(ctx, string(s), profiles.EffectNone); err != nil {
+		if err := n.guard(ctx, string(s), n.nic.per.EffectOf(string(s), c.Key.Field)); err != nil {
 			return err
 		}
 		d.cfg.Hook("write " + n.nic.Name + " before")
@@ -245,7 +243,7 @@ func (w *work) setMTU(ctx context.Context, m mtuChange) error {
 		}
 	}
 	for _, n := range below {
-		if cmp.Or(n.per.MTUEffect, profiles.EffectUnknown).Disrupts() {
+		if n.per.EffectOf("link", "mtu").Disrupts() {
 			if err := d.noJobs(ctx, "the MTU", n); err != nil {
 				return err
 			}
