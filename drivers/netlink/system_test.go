@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mdlayher/netlink"
 )
@@ -227,7 +228,15 @@ func BenchmarkEightNICs(b *testing.B) {
 	}
 	r.tree = nil
 	r.Device.tree = under{files{"/"}, root}
+	used := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
 	b.ReportAllocs()
+	was := used()
 	for b.Loop() {
 		if _, _, err := r.Facts(b.Context()); err != nil {
 			b.Fatal(err)
@@ -236,4 +245,5 @@ func BenchmarkEightNICs(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64((used()-was).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }
