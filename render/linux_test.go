@@ -263,6 +263,8 @@ func TestNCCLInt(t *testing.T) {
 
 func FuzzLinuxParse(f *testing.F) {
 	f.Add(read(f, "linux-host.txt"))
+	f.Add(read(f, "linux-roce.txt"))
+	f.Add([]byte("app a dscp 0-63,5 3 5\napp a ethertype 35093 3\nets a tsa 0:ets\npfc a priorities none 3\ncc a enable on\nlimit a memlock unlimited\n"))
 	f.Add([]byte("file /etc/nccl.conf\nA=" + strings.Repeat("a\xff", 600) + "\nB=1\r\r\x00C"))
 	f.Add([]byte("link a mtu 0\nlink a\u2003b mtu 1\nfile /etc/nccl.conf\nA=\xff\r\nA=2\nB=\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) { checkParser(t, &linux, b) })
