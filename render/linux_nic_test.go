@@ -76,6 +76,28 @@ func TestLinuxRoCEText(t *testing.T) {
 	}
 }
 
+// What a host is told comes back as the same behaviour, whichever words its driver has for it.
+func TestLinuxComesBack(t *testing.T) {
+	for nic, unknown := range map[string]intent.Areas{"": 0, "connectx-7": 0, "bcm57508": intent.AreaSet(intent.AreaBuffer)} {
+		d := roceHost(nic, func(d *intent.Device, _ *intent.Policy) { d.Ports[0].RDMA, d.Ports[1].RDMA = "a0", "a1" })
+		c, l := linux.Render(d, Facts{})
+		if l.HasErrors() {
+			t.Errorf("%q: %v", nic, l)
+		}
+		f := Facts{Hostname: "host1"}
+		if nic == "bcm57508" {
+			f.NICs = linuxTestNICs("bnxt_en", "bnxt")[:2]
+			f.NICs[0].RDMA, f.NICs[1].RDMA = "a0", "a1"
+		}
+		lifted, l := linux.Lift(c, f)
+		for iface, want := range behaviour(&d) {
+			if diff := cmp.Diff(want.Only(^unknown), lifted[iface]); diff != "" || len(l) > 0 {
+				t.Errorf("%q: %s: %v (-want +lifted):\n%s", nic, iface, l, diff)
+			}
+		}
+	}
+}
+
 // fromLine gives a value of all ports a line, or a default.
 func fromLine(d *intent.Device, f intent.Field, kind model.Kind) {
 	if d.Origins == nil {
