@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -182,7 +183,7 @@ func linuxText(c Config) []byte {
 			lines = append(lines, line{link, fmt.Sprintf("app %s dscp %s %s", link, intent.Ranges(ds), v), app, ds[0]})
 		}
 	}
-	slices.SortFunc(lines, func(a, b line) int {
+	order := func(a, b line) int {
 		if (a.object == MemlockPath) != (b.object == MemlockPath) {
 			return 2*strings.Count(a.object, MemlockPath) - 1 // the file stands last
 		}
@@ -196,7 +197,8 @@ func linuxText(c Config) []byte {
 			return a.sub - b.sub
 		}
 		return strings.Compare(a.text, b.text)
-	})
+	}
+	sort.SliceStable(lines, func(i, j int) bool { return order(lines[i], lines[j]) < 0 })
 	var b strings.Builder
 	long := func(i int) bool { // line i has others of its object beside it
 		return i > 0 && lines[i].object == lines[i-1].object || i+1 < len(lines) && lines[i].object == lines[i+1].object

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -101,7 +102,15 @@ func TestServe(t *testing.T) {
 // The binary is static and small, and nothing heavy is in it.
 func TestBinary(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "fabricctl-host")
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-gcflags", "all=-l", "-ldflags", "-s -w", "-o", bin, ".")
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(`(?m)^HOSTFLAGS = (.*)$`).FindSubmatch(makefile)
+	if flags == nil {
+		t.Fatal("the Makefile does not say how a release is built")
+	}
+	build := exec.Command("sh", "-c", "go build -buildvcs=false "+string(flags[1])+" -o "+bin+" .")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -119,7 +128,7 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%.1f MB", float64(st.Size())/1e6)
-	if st.Size() > 6.5e6 {
+	if st.Size() > 6.2e6 { // it was to be 6: docs/agent.md says what it is
 		t.Errorf("%d bytes: too large to push to a thousand hosts", st.Size())
 	}
 	deps, err := exec.Command("go", "list", "-deps", ".").Output()

@@ -4,14 +4,13 @@ package hostverb
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
@@ -151,9 +150,7 @@ func (p *Program) engine(m hostlocal.Machine) *rollout.Engine {
 
 // newRunID is a time to sort by and eight random digits.
 func newRunID() string {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return time.Now().UTC().Format("060102-150405") + "-" + hex.EncodeToString(b[:])
+	return fmt.Sprintf("%s-%08x", time.Now().UTC().Format("060102-150405"), rand.Uint32())
 }
 
 // printJSON writes a result as one indented JSON document.
