@@ -70,7 +70,7 @@ var table = []row{
 	{"tuning/baseline", "model/observe model/units tuning/stats"},
 	{"examples", ""},
 	{"drivers/hostlocal", "drivers drivers/netlink drivers/netlink/dcb drivers/hostwire drivers/rollout render model model/intent model/journal model/units model/diag profiles"},
-	{"cmd/hostverb", "cmd/show drivers drivers/hostlocal drivers/netlink/dcb drivers/rollout render model/journal model/diag"},
+	{"cmd/hostverb", "cmd/show drivers drivers/hostlocal drivers/netlink/dcb drivers/rollout render model/intent model/journal model/diag"},
 	{"cmd/show", "drivers drivers/rollout render model/journal model/diag model/intent"},
 	{"cmd/fabricctl", all},
 	{"cmd/fabricctl-host", "cmd/show cmd/hostverb drivers drivers/hostlocal drivers/hostwire render model/diag"},
