@@ -70,7 +70,10 @@ func verbs() []verb {
 	back := func(name string) func(context.Context, *call) error {
 		return func(ctx context.Context, c *call) error { return c.prog.Back(ctx, name, c.args[0], c.opts) }
 	}
-	writes := func(c *call, f *flag.FlagSet) { c.opts.Writes(f) }
+	writes := func(c *call, f *flag.FlagSet) {
+		c.opts.Files(f)
+		c.opts.Writes(f)
+	}
 	return []verb{
 		{name: "status", says: "show what this machine is and holds, and how that fits its host file", flags: func(c *call, f *flag.FlagSet) {
 			c.opts.Files(f)

@@ -3,17 +3,24 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/render"
 )
@@ -96,5 +103,133 @@ func TestVMNICTimer(t *testing.T) {
 	}
 	if now := dcb(); now != before {
 		t.Errorf("it was taken back, and dcb shows %s; before it showed %s", now, before)
+	}
+}
+
+// A pod whose first host is the virtual machine.
+const vmModel = `apiVersion: fabricctl/v1
+kind: Fabric
+metadata: {name: pod1}
+topology:
+  spines: {count: 2, platform: sonic/sn5600}
+  leaves: {count: 2, platform: sonic/sn5600}
+  hosts: {per_leaf: 1, rails: 1, netdevs: [dcb0]}
+  links:
+    leaf_spine: {speed: 800Gbps, cable: 40m}
+    host_leaf: {speed: 400Gbps, cable: 5m}
+mtu: {fabric: 9216B, host: 9000B, roce: 4096B}
+classes:
+  - {name: training, dscp: [26], priority: 3, lossless: true, bandwidth: 60%, ecn: {kmin: 800KB, kmax: 3200KB, pmax: 20%}, pfc: {xoff: {alpha: 1/2}, headroom: auto, xon: auto}}
+  - {name: cnp, role: cnp, dscp: [48], priority: 6, scheduling: strict}
+  - {name: default, dscp: rest, priority: 0, bandwidth: 40%}
+pfc_watchdog: {detect: 200ms, restore: 400ms, poll: 100ms, action: drop}
+manage: {hosts: own}
+---
+apiVersion: fabricctl/v1
+kind: Inventory
+devices:
+  host1: {address: 10.0.1.11, hostname: vm-roce}
+---
+apiVersion: fabricctl/v1
+kind: Profile
+metadata: {name: dcbtest}
+personality: {description: the test driver of tools/vm, status: managed, drivers: [dcbtest], app: settable, app_effect: none, app_entries: used, ets: settable, ets_effect: none, traffic_classes: 8, tsa: [strict, ets], pfc: settable, pfc_effect: none, dcbx: settable, dcbx_effect: none, dcbx_own: host-ieee, dcbx_foreign: [no-host, lld-managed], mtu_effect: none, pause_effect: none, source: its source in this repository, confidence: high}
+`
+
+// The host's own verbs on a kernel with NICs: from a model's host file to settings that dcb shows, a status, an agent
+// that puts back what a hand changed, and the way back.
+func TestVMRoCEHost(t *testing.T) {
+	tool := func(words ...string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), witness.Tool(t, words[0]), words[1:]...)
+		out, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	for _, words := range []string{"ip addr add 192.168.1.11/31 dev dcb0", "ip link set dcb0 up"} {
+		if out, code := tool(strings.Fields(words)...); code != 0 {
+			t.Fatalf("%s: %s", words, out)
+		}
+	}
+	t.Cleanup(func() {
+		_ = exec.Command("/bin/ip", "addr", "flush", "dev", "dcb0").Run()
+		_ = exec.Command("/bin/ip", "link", "set", "dcb0", "down").Run()
+	})
+	f, l := model.Load(fstest.MapFS{"m.yaml": {Data: []byte(vmModel)}}, "m.yaml")
+	if l.HasErrors() {
+		t.Fatal(l)
+	}
+	n, l := intent.Resolve(f)
+	if l.HasErrors() {
+		t.Fatal(l)
+	}
+	b, err := hostlocal.FileOf(*n.Device("host1"), f.Digest(), "test", true).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "host.json")
+	if err := os.WriteFile(conf, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--conf", conf, "--state-dir", filepath.Join(dir, "state")}
+	host := func(want int, verb string, more ...string) string {
+		t.Helper()
+		out, code := tool(slices.Concat([]string{"fabricctl-host", verb}, flags, more)...)
+		if code != want {
+			t.Fatalf("%s %v: exit %d, want %d\n%s", verb, more, code, want, out)
+		}
+		return out
+	}
+	paused := func() string {
+		out, _ := tool("dcb", "pfc", "show", "dev", "dcb0", "prio-pfc")
+		return strings.TrimSpace(out)
+	}
+	before := paused()
+	applied := host(0, "apply", "--yes", "--allow-disruptive", "--accept-unverified")
+	if !strings.Contains(paused(), "3:on") {
+		t.Errorf("dcb shows %s after\n%s", paused(), applied)
+	}
+	if again := host(0, "apply", "--yes", "--accept-unverified"); !strings.Contains(again, "no changes") {
+		t.Errorf("a second apply:\n%s", again)
+	}
+	status := host(0, "status", "--detailed-exitcode")
+	if !strings.Contains(status, "rxe0") {
+		t.Errorf("status does not name the RDMA device:\n%s", status)
+	}
+	if err := os.WriteFile(os.Getenv("FABRICCTL_OUT")+"/status.txt", []byte(status), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	agent := exec.CommandContext(t.Context(), witness.Tool(t, "fabricctl-host"), append([]string{"agent", "--accept-unverified"}, flags...)...)
+	var says bytes.Buffer
+	agent.Stdout, agent.Stderr = &says, &says
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Wait() }()
+	tool("dcb", "pfc", "set", "dev", "dcb0", "prio-pfc", "all:off") // its exit status says nothing
+	for changed := paused(); !strings.Contains(paused(), "3:on"); {
+		select {
+		case err := <-ended:
+			t.Fatalf("the agent ended: %v, with %s\n%s", err, changed, &says)
+		default:
+		}
+	}
+	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the agent: %v\n%s", err, &says)
+	}
+	run := regexp.MustCompile(`run (\S+)`).FindStringSubmatch(applied)
+	if run == nil {
+		t.Fatalf("apply names no run:\n%s", applied)
+	}
+	back := host(0, "rollback", "--yes", "--allow-disruptive", run[1])
+	if paused() != before {
+		t.Errorf("rollback: dcb shows %s, before %s\n%s", paused(), before, back)
 	}
 }

@@ -218,6 +218,7 @@ func (a *app) newHostBack(verb, short string) *cobra.Command {
 			return hostEnd(p.Back(ctx, verb, args[0], o.Options))
 		},
 	}
+	o.Files(c.Flags())
 	c.Flags().BoolVar(&o.Apply.AllowJobs, "allow-jobs", false, "kill live queue pairs of running jobs where the way there does")
 	return c
 }

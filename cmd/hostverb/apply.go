@@ -101,9 +101,18 @@ func (p *Program) Back(ctx context.Context, verb, id string, o Options) error {
 	if p.ReadOnly {
 		return fail(exitRefused, "leave --read-only away to write", "%s: %w", verb, drivers.ErrReadOnly)
 	}
+	file, err := o.Optional()
+	if err != nil {
+		return err
+	}
 	m, err := p.Machine(nil, o)
 	if err != nil {
 		return err
+	}
+	if file != nil { // what the user knows of NICs; the run says the rest
+		if m.Catalog, err = file.Catalog(); err != nil {
+			return err
+		}
 	}
 	e := p.engine(m)
 	var r *rollout.Run
