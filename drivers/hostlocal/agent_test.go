@@ -73,7 +73,6 @@ type box struct {
 	holds   []journal.Hold
 	commits int
 	reads   int
-	undo    func(render.Key) // after a commit: somebody else sets it back
 }
 
 func (b *box) open(context.Context, string) (drivers.Device, error) { return boxDevice{b}, nil }
@@ -399,7 +398,7 @@ func TestAgent(t *testing.T) {
 			t.Error("it was repaired")
 		}
 		s.says("repairs are stopped: ", "systemctl disable --now lldpad")
-		s.metrics(map[string]string{"fabricctl_host_repairs_stopped": "1", "fabricctl_host_competing_owners": "1"})
+		s.metrics(map[string]string{"fabricctl_host_repairs_stopped": "1", "fabricctl_host_competing_owners": "1", `fabricctl_host_drift_settings{risk="hitless"}`: "absent"})
 		s.do(func() { s.facts.Owners = nil })
 		s.after(time.Minute)
 		if s.get(tcKey) != "104" {

@@ -44,10 +44,7 @@ func FuzzUevent(f *testing.F) {
 }
 
 // script is the kernel's notifications of a test.
-type script struct {
-	errs   chan error
-	closed chan struct{}
-}
+type script struct{ errs chan error }
 
 func (s script) Receive(ctx context.Context) (uint16, []byte, error) {
 	select {

@@ -134,7 +134,7 @@ func (k *keeper) metrics() []*metric {
 		by[l.class[c.Key]]++
 		f.differs.add(1, "object", c.Key.Object, "setting", strings.TrimSpace(c.Key.Scope+" "+c.Key.Field))
 	}
-	for class := render.Hitless; class < render.Refused; class++ {
+	for class := render.Hitless; class < render.Refused && l.refused == ""; class++ { // nobody compares what may not be written
 		f.drift.add(float64(by[class]), "risk", class.String())
 	}
 	f.held.add(float64(l.held))
