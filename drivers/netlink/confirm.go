@@ -247,7 +247,7 @@ func (d *Device) expire(ctx context.Context) error {
 			continue
 		}
 		if err := d.takeBack(ctx, p); err != nil {
-			errs = append(errs, fmt.Errorf("take back transaction %s: %w", p.ID, err))
+			errs = append(errs, fmt.Errorf("take back transaction %s: %w; nothing else is written before that: move %s away to leave everything as it is", p.ID, err, d.pendingFile(p.ID)))
 		}
 	}
 	return errors.Join(errs...)

@@ -269,6 +269,10 @@ func TestAwaitTriesAgain(t *testing.T) {
 	}
 	r.clock = r.clock.Add(2 * time.Minute)
 	n.Use(dcbfake.MLX5().Refusing(-16, dcbfake.PFC))
+	err := r.Commit(t.Context(), "tx2", changes(t, r, "link|eth0|mtu=9000"), 0) // what is overdue comes first, and says how it does not
+	if err == nil || !strings.Contains(err.Error(), "take back transaction tx1: ") || !strings.Contains(err.Error(), "move "+r.pendingFile("tx1")+" away") {
+		t.Errorf("another commit: %v", err)
+	}
 	tries := make(chan time.Time)
 	done := make(chan error, 1)
 	go func() { done <- r.await(t.Context(), "tx1", tries) }()
