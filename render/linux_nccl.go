@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -94,8 +95,9 @@ func (r *linuxRenderer) nccl() {
 // without "=" for a prefix, and mlx5_1 for mlx5_10 too.
 func (r *linuxRenderer) ncclNICs(asking []*linuxNIC) {
 	asking = slices.DeleteFunc(slices.Clone(asking), func(n *linuxNIC) bool { return !n.policy.NCCL.HCA })
-	slices.SortStableFunc(asking, func(a, b *linuxNIC) int {
-		return cmp.Or(cmp.Compare(a.port.Rail, b.port.Rail), intent.CompareNames(a.port.Name, b.port.Name))
+	sort.SliceStable(asking, func(i, j int) bool {
+		a, b := asking[i].port, asking[j].port
+		return cmp.Or(cmp.Compare(a.Rail, b.Rail), intent.CompareNames(a.Name, b.Name)) < 0
 	})
 	var list []string
 	for _, n := range asking {

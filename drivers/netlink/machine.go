@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
@@ -94,7 +95,7 @@ func (d *Device) look(ctx context.Context, wholeTables bool) (*machine, error) {
 		}
 		m.nics = append(m.nics, n)
 	}
-	slices.SortFunc(m.nics, func(a, b *nic) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(m.nics, func(i, j int) bool { return m.nics[i].Name < m.nics[j].Name })
 	return m, nil
 }
 

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/render"
@@ -98,7 +99,7 @@ func (w wave) alone() []wave {
 			cut = append(cut, d)
 		}
 	}
-	slices.SortStableFunc(cut, func(a, b *DevicePlan) int { return cmp.Compare(b.Cut.Hops, a.Cut.Hops) })
+	sort.SliceStable(cut, func(i, j int) bool { return cut[i].Cut.Hops > cut[j].Cut.Hops })
 	var ws []wave
 	if len(others) > 0 {
 		ws = append(ws, others)
