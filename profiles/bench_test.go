@@ -12,7 +12,7 @@ func BenchmarkPersonality(b *testing.B) {
 		for b.Loop() {
 			fresh := c.With() // its rows are new below
 			for name, r := range fresh.rows[KindPersonality] {
-				fresh.rows[KindPersonality][name] = &row{kind: r.kind, name: r.name, file: r.file, line: r.line, text: r.text}
+				fresh.rows[KindPersonality][name] = &row{kind: r.kind, name: r.name, file: r.file, line: r.line, tree: r.tree}
 			}
 			if p := fresh.Personality("mlx5_core", "15b3:1021"); p.Name != "mlx5" {
 				b.Fatal(p.Name)

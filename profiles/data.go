@@ -1,66 +1,65 @@
 package profiles
 
 import (
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
-//go:embed data
-var data embed.FS
+// The rows of hosts' kinds and of switches', as package rows makes them of data/; go test ./profiles/rows -update writes them anew.
+//
+var (
+	//go:embed hosts.rows
+	hostRows string
+	//go:embed switches.rows
+	switchRows string
+)
 
-// embedded finds the rows of the embedded data once; each load of a model asks for it. A row is read when somebody asks
-// for it: a call needs few of them.
-var embedded = sync.OnceValues(func() (*Catalog, error) {
-	c := &Catalog{rows: map[Kind]map[string]*row{}}
-	for _, dir := range []struct {
-		kind Kind
-		path string
-	}{{KindASIC, "data/asics"}, {KindPlatform, "data/platforms"}, {KindNIC, "data/nics"}, {KindPersonality, "data/personalities"}, {KindCompat, "data/compat"}} {
-		c.rows[dir.kind] = map[string]*row{}
-		files, err := data.ReadDir(dir.path)
-		if err != nil {
-			return nil, fmt.Errorf("profiles: %w", err)
-		}
-		for _, file := range files {
-			name := path.Join(dir.path, file.Name())
-			b, err := data.ReadFile(name)
-			if err != nil {
-				return nil, fmt.Errorf("profiles: %w", err)
-			}
-			rs, err := split(dir.kind, "profiles/"+name, string(b))
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range rs {
-				if c.rows[dir.kind][r.name] != nil {
-					return nil, fmt.Errorf("%s:%d: %s is there twice", r.file, r.line, r.name)
-				}
-				c.rows[dir.kind][r.name] = r
-			}
-		}
-	}
-	return c, nil
-})
+// ofHosts and embedded find the built-in rows once; each load of a model asks for them. A row is read when somebody asks for it: a
+// call needs few of them.
+var ofHosts, all shelf
 
-// Default is the catalog that comes with fabricctl. An error means that the embedded data is broken.
-func Default() (*Catalog, error) { return embedded() }
+// shelf is a catalog that is made once.
+type shelf struct {
+	once sync.Once
+	c    *Catalog
+	err  error
+}
+
+func (s *shelf) with(rows ...string) (*Catalog, error) {
+	s.once.Do(func() {
+		s.c = &Catalog{rows: map[Kind]map[string]*row{}}
+		for _, k := range Kinds() {
+			s.c.rows[k] = map[string]*row{}
+		}
+		for _, r := range rows {
+			if s.err = errors.Join(s.err, s.c.index(r)); s.err != nil {
+				s.c = nil
+				return
+			}
+		}
+	})
+	return s.c, s.err
+}
+
+// Default is the catalog that comes with fabricctl. An error means that the built-in data is broken.
+func Default() (*Catalog, error) { return all.with(hostRows, switchRows) }
+
+// OfHosts is the part of Default that a host needs to know itself: NICs, personalities and the compatibility matrix.
+func OfHosts() (*Catalog, error) { return ofHosts.with(hostRows) }
 
 // row is one entry of a catalog, read when it is first asked for.
 type row struct {
 	kind Kind
 	name string
 	file string // of the embedded data
-	line int    // of it, from 1
-	text string // the row itself; "" = entry was given
+	line int    // of it, from 1, where the row begins
+	tree string // the row itself, see package rows; "" = entry was given
 
 	once     sync.Once
 	entry    Entry
@@ -76,7 +75,7 @@ type row struct {
 // read is the row with its entry and typed values.
 func (r *row) read() *row {
 	r.once.Do(func() {
-		if r.text != "" {
+		if r.tree != "" {
 			r.entry, r.err = r.parse()
 		}
 		switch r.kind {
@@ -105,41 +104,35 @@ func (r *row) read() *row {
 	return r
 }
 
-// split cuts a file into its rows, which begin with "- name: NAME" at the start of a line, or with "- {name: NAME,".
-func split(kind Kind, file, text string) ([]*row, error) {
-	var rs []*row
-	line := 0
-	for l := range strings.Lines(text) {
-		line++
+// index adds the rows of a file of rows to c.
+func (c *Catalog) index(file string) error {
+	d := treeReader{left: file}
+	for d.left != "" && d.err == nil {
+		r := &row{kind: Kind(d.text()), name: d.text(), file: d.text(), line: d.number()}
+		r.tree = d.text()
 		switch {
-		case strings.HasPrefix(l, "- "):
-			_, name, ok := strings.Cut(strings.TrimPrefix(l[2:], "{"), "name: ")
-			if name = strings.TrimSpace(name); !ok {
-				name = ""
-			}
-			name, _, _ = strings.Cut(name, ",")
-			rs = append(rs, &row{kind: kind, name: name, file: file, line: line, text: l})
-		case len(rs) > 0:
-			rs[len(rs)-1].text += l
-		case strings.TrimSpace(l) != "" && l[0] != '#':
-			return nil, fmt.Errorf("%s:%d: want one list of rows", file, line)
+		case d.err != nil:
+		case c.rows[r.kind] == nil:
+			return fmt.Errorf("%s:%d: %s is no kind of row", r.file, r.line, r.kind)
+		case c.rows[r.kind][r.name] != nil:
+			return fmt.Errorf("%s:%d: %s is there twice", r.file, r.line, r.name)
+		default:
+			c.rows[r.kind][r.name] = r
 		}
 	}
-	return rs, nil
+	return d.err
 }
 
-// parse reads the text. It is as strict as the reader of user documents: unknown and doubled keys, wrong units and facts
+// parse reads the row. It is as strict as the reader of user documents: unknown and doubled keys, wrong units and facts
 // without source or confidence are errors, all of them reported.
 func (r *row) parse() (Entry, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(r.text), &doc); err != nil {
-		return Entry{}, fmt.Errorf("%s:%d: %w", r.file, r.line, err)
+	d := treeReader{left: r.tree}
+	n := d.node(r.line)
+	if d.err != nil {
+		return Entry{}, fmt.Errorf("%s:%d: %w", r.file, r.line, d.err)
 	}
-	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode || len(doc.Content[0].Content) != 1 {
-		return Entry{}, fmt.Errorf("%s:%d: want one row", r.file, r.line)
-	}
-	x := rowReader{kind: r.kind, file: r.file, above: r.line - 1}
-	e := x.entry(doc.Content[0].Content[0])
+	x := rowReader{kind: r.kind, file: r.file}
+	e := x.entry(n)
 	return e, errors.Join(x.errs...)
 }
 
@@ -147,68 +140,64 @@ func (r *row) parse() (Entry, error) {
 type rowReader struct {
 	kind  Kind
 	file  string
-	above int // lines of the file before the row
 	errs  []error
 }
 
-func (r *rowReader) fail(n *yaml.Node, format string, a ...any) {
-	r.errs = append(r.errs, fmt.Errorf("%s:%d: %s", r.file, r.above+n.Line, fmt.Sprintf(format, a...)))
+func (r *rowReader) fail(n *node, format string, a ...any) {
+	r.errs = append(r.errs, fmt.Errorf("%s:%d: %s", r.file, n.line, fmt.Sprintf(format, a...)))
 }
 
-func (r *rowReader) pos(n *yaml.Node) diag.Pos {
-	return diag.Pos{File: r.file, Line: r.above + n.Line, Col: n.Column}
+func (r *rowReader) pos(n *node) diag.Pos {
+	return diag.Pos{File: r.file, Line: n.line, Col: n.col}
 }
 
-// pairs are the keys and values of a mapping, aliases followed, without doubled keys.
-func (r *rowReader) pairs(n *yaml.Node) [][2]*yaml.Node {
-	if n.Kind != yaml.MappingNode {
+// pairs are the keys and values of a mapping, without doubled keys.
+func (r *rowReader) pairs(n *node) [][2]*node {
+	if n.kind != mapping {
 		r.fail(n, "want a mapping")
 		return nil
 	}
-	var ps [][2]*yaml.Node
+	var ps [][2]*node
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		if v.Kind == yaml.AliasNode {
-			v = v.Alias
-		}
-		if seen[k.Value] {
-			r.fail(k, "%s is given twice", k.Value)
+	for i := 0; i+1 < len(n.kids); i += 2 {
+		k, v := n.kids[i], n.kids[i+1]
+		if seen[k.value] {
+			r.fail(k, "%s is given twice", k.value)
 			continue
 		}
-		seen[k.Value] = true
-		ps = append(ps, [2]*yaml.Node{k, v})
+		seen[k.value] = true
+		ps = append(ps, [2]*node{k, v})
 	}
 	return ps
 }
 
 // lines are the lines of a block of text, each with its own position; comments are left out.
-func lines(n *yaml.Node) []*yaml.Node {
-	var ls []*yaml.Node
-	for i, text := range strings.Split(n.Value, "\n") {
+func lines(n *node) []*node {
+	var ls []*node
+	for i, text := range strings.Split(n.value, "\n") {
 		if text != "" && text[0] != '#' {
-			ls = append(ls, &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: n.Line + 1 + i, Column: n.Column})
+			ls = append(ls, &node{kind: scalar, value: text, line: n.line + 1 + i, col: n.col})
 		}
 	}
 	return ls
 }
 
-func (r *rowReader) entry(n *yaml.Node) Entry {
+func (r *rowReader) entry(n *node) Entry {
 	e := Entry{Kind: r.kind, Pos: r.pos(n)}
 	fields := fieldsOf(r.kind)
 	given := map[string]Fact{}
 	for _, p := range r.pairs(n) {
 		k, v := p[0], p[1]
-		if k.Value == "name" {
-			e.Name = v.Value
+		if k.value == "name" {
+			e.Name = v.value
 			continue
 		}
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == k.Value })
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == k.value })
 		if i < 0 {
-			r.fail(k, "%s is no field of a %s", k.Value, r.kind)
+			r.fail(k, "%s is no field of a %s", k.value, r.kind)
 			continue
 		}
-		given[k.Value] = r.fact(fields[i], k, v)
+		given[k.value] = r.fact(fields[i], k, v)
 	}
 	source, confidence := given["source"].Text(), given["confidence"].Text()
 	for _, f := range fields {
@@ -226,26 +215,26 @@ func (r *rowReader) entry(n *yaml.Node) Entry {
 }
 
 // fact reads a value, or a mapping of a value with its own source and confidence.
-func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
+func (r *rowReader) fact(f Field, k, n *node) Fact {
 	out := Fact{Key: f.Key, BuiltIn: true, Pos: r.pos(k)}
 	if f.Shape == KnobRow {
 		return r.knob(out, n)
 	}
-	if n.Kind == yaml.MappingNode && !f.About {
-		var value *yaml.Node
+	if n.kind == mapping && !f.About {
+		var value *node
 		for _, p := range r.pairs(n) {
-			switch p[0].Value {
+			switch p[0].value {
 			case "value":
 				value = p[1]
 			case "source":
-				out.Source = p[1].Value
+				out.Source = p[1].value
 			case "confidence":
-				out.Confidence = p[1].Value
+				out.Confidence = p[1].value
 				if !slices.Contains(confidences(), out.Confidence) {
 					r.fail(p[1], "%s: confidence %q", f.Key, out.Confidence)
 				}
 			default:
-				r.fail(p[0], "%s.%s is not value, source or confidence", f.Key, p[0].Value)
+				r.fail(p[0], "%s.%s is not value, source or confidence", f.Key, p[0].value)
 			}
 		}
 		if value == nil {
@@ -254,21 +243,21 @@ func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
 		}
 		n = value
 	}
-	items := []*yaml.Node{n}
+	items := []*node{n}
 	switch {
-	case n.Kind == yaml.SequenceNode && f.List:
-		items = n.Content
-	case n.Kind == yaml.ScalarNode && f.Shape == Row:
+	case n.kind == list && f.List:
+		items = n.kids
+	case n.kind == scalar && f.Shape == Row:
 		items = lines(n)
 	case f.List:
 		r.fail(n, "%s wants a list", f.Key)
 	}
 	for _, item := range items {
-		if item.Kind != yaml.ScalarNode {
+		if item.kind != scalar {
 			r.fail(item, "%s wants a single value", f.Key)
 			continue
 		}
-		v, err := f.check(strings.TrimSpace(item.Value))
+		v, err := f.check(strings.TrimSpace(item.value))
 		if err != nil {
 			r.fail(item, "%s: %v", f.Key, err)
 		}
@@ -281,28 +270,28 @@ func (r *rowReader) fact(f Field, k, n *yaml.Node) Fact {
 }
 
 // knob reads a mapping of the parts of a knob, with its own source and confidence.
-func (r *rowReader) knob(out Fact, n *yaml.Node) Fact {
+func (r *rowReader) knob(out Fact, n *node) Fact {
 	parts := map[string][]string{}
 	fields := KnobFields()
 	for _, p := range r.pairs(n) {
 		k, v := p[0], p[1]
-		switch i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == k.Value }); {
-		case k.Value == "source":
-			out.Source = v.Value
-		case k.Value == "confidence":
-			if out.Confidence = v.Value; !slices.Contains(confidences(), v.Value) {
-				r.fail(v, "%s: confidence %q", out.Key, v.Value)
+		switch i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == k.value }); {
+		case k.value == "source":
+			out.Source = v.value
+		case k.value == "confidence":
+			if out.Confidence = v.value; !slices.Contains(confidences(), v.value) {
+				r.fail(v, "%s: confidence %q", out.Key, v.value)
 			}
 		case i < 0:
-			r.fail(k, "%s.%s is no part of a knob", out.Key, k.Value)
-		case fields[i].List != (v.Kind == yaml.SequenceNode):
-			r.fail(v, "%s.%s wants %s", out.Key, k.Value, map[bool]string{true: "a list", false: "a single value"}[fields[i].List])
-		case v.Kind == yaml.SequenceNode:
-			for _, item := range v.Content {
-				parts[k.Value] = append(parts[k.Value], item.Value)
+			r.fail(k, "%s.%s is no part of a knob", out.Key, k.value)
+		case fields[i].List != (v.kind == list):
+			r.fail(v, "%s.%s wants %s", out.Key, k.value, map[bool]string{true: "a list", false: "a single value"}[fields[i].List])
+		case v.kind == list:
+			for _, item := range v.kids {
+				parts[k.value] = append(parts[k.value], item.value)
 			}
 		default:
-			parts[k.Value] = []string{v.Value}
+			parts[k.value] = []string{v.value}
 		}
 	}
 	k, err := KnobOf(parts)

@@ -1,6 +1,8 @@
 package profiles
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,20 +23,32 @@ type gcuData struct {
 	}
 }
 
-// gcu parses the embedded matrix once; it is asked for each change of a plan.
-var gcu = sync.OnceValues(func() (*gcuData, error) {
-	b, err := data.ReadFile("data/gcu.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("profiles: %w", err)
-	}
-	g := new(gcuData)
-	dec := yaml.NewDecoder(strings.NewReader(string(b)))
-	dec.KnownFields(true)
-	if err := dec.Decode(g); err != nil {
-		return nil, fmt.Errorf("profiles: data/gcu.yaml: %w", err)
-	}
-	return g, nil
-})
+//go:embed data/gcu.yaml
+var gcuYAML []byte
+
+var gcuOnce parsed[gcuData]
+
+// gcu parses the matrix once; it is asked for each change of a plan.
+func gcu() (*gcuData, error) { return gcuOnce.of("gcu.yaml", gcuYAML) }
+
+// parsed is a file of data/ that is read when somebody asks for the first of it. Its zero value costs a program nothing that never asks.
+type parsed[T any] struct {
+	once sync.Once
+	v    *T
+	err  error
+}
+
+func (p *parsed[T]) of(name string, text []byte) (*T, error) {
+	p.once.Do(func() {
+		p.v = new(T)
+		dec := yaml.NewDecoder(bytes.NewReader(text))
+		dec.KnownFields(true)
+		if err := dec.Decode(p.v); err != nil {
+			p.v, p.err = nil, fmt.Errorf("profiles: data/%s: %w", name, err)
+		}
+	})
+	return p.v, p.err
+}
 
 // GCUFamily is the ASIC family that SONiC's generic config updater gives a HwSKU; ok is false when its list does not
 // name the SKU, and then it refuses every guarded change.

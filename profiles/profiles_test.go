@@ -266,7 +266,7 @@ func TestStrict(t *testing.T) {
 		{"{name: a, rocev2: true, source: {value: s}, confidence: high}", "f:1: source wants a single value"},
 		{"a", "f:1: want a mapping"},
 	} {
-		rs, err := split(KindNIC, "f", "- "+x.row)
+		rs, err := rowsOf(KindNIC, "f", "- "+x.row)
 		for _, r := range rs {
 			_, e := r.parse()
 			err = errors.Join(err, e)

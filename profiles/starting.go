@@ -1,13 +1,10 @@
 package profiles
 
 import (
-	"bytes"
-	"cmp"
+	_ "embed"
 	"fmt"
+	"cmp"
 	"slices"
-	"sync"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/fabricctl/fabricctl/model/units"
 )
@@ -78,20 +75,12 @@ type startingData struct {
 	Published []Setting
 }
 
-// starting parses the embedded tables once, when somebody asks for the first of them.
-var starting = sync.OnceValues(func() (*startingData, error) {
-	b, err := data.ReadFile("data/starting.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("profiles: %w", err)
-	}
-	d := new(startingData)
-	dec := yaml.NewDecoder(bytes.NewReader(b))
-	dec.KnownFields(true)
-	if err := dec.Decode(d); err != nil {
-		return nil, fmt.Errorf("profiles: data/starting.yaml: %w", err)
-	}
-	return d, nil
-})
+//go:embed data/starting.yaml
+var startingYAML []byte
+
+var startingOnce parsed[startingData]
+
+func starting() (*startingData, error) { return startingOnce.of("starting.yaml", startingYAML) }
 
 // StartingPoints are all starting points, by speed and then by size of the buffer.
 func StartingPoints() []Start {

@@ -36,7 +36,7 @@ func (f Facts) driver(name string) profiles.Personality {
 	if i := slices.IndexFunc(f.Personalities, func(p profiles.Personality) bool { return p.Name == name }); i >= 0 {
 		return f.Personalities[i]
 	}
-	c, err := profiles.Default()
+	c, err := profiles.OfHosts()
 	if err != nil {
 		return profiles.Personality{}
 	}
@@ -59,7 +59,7 @@ func linuxCardOf(d *intent.Device, p *intent.Port, f Facts) linuxCard {
 	catalog := d.Catalog
 	if catalog == nil {
 		var err error
-		if catalog, err = profiles.Default(); err != nil {
+		if catalog, err = profiles.OfHosts(); err != nil {
 			return linuxCard{}
 		}
 	}

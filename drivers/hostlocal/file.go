@@ -149,7 +149,7 @@ func (f *File) Net() (*intent.Net, error) {
 
 // Catalog is what is built in, and what the file says besides. A nil File says nothing.
 func (f *File) Catalog() (*profiles.Catalog, error) {
-	c, err := profiles.Default()
+	c, err := profiles.OfHosts()
 	if err != nil || f == nil {
 		return c, err
 	}

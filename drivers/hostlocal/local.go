@@ -88,7 +88,7 @@ func (m Machine) know(dev *netlink.Device, said []json.RawMessage) error {
 	known := m.Catalog
 	if known == nil {
 		var err error
-		if known, err = profiles.Default(); err != nil {
+		if known, err = profiles.OfHosts(); err != nil {
 			return err
 		}
 	}

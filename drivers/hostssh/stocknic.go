@@ -119,7 +119,7 @@ func (s *stock) nics(ctx context.Context, ls []link) ([]nicView, error) {
 
 // recognise finds the personality of each NIC.
 func (s *stock) recognise(ns []nicView) error {
-	cat, err := profiles.Default()
+	cat, err := profiles.OfHosts()
 	if err != nil {
 		return err
 	}

@@ -258,7 +258,7 @@ func (d *Device) expire(ctx context.Context) error {
 func (d *Device) takeBack(ctx context.Context, p pending) error {
 	jobs, known := d.jobs, d.cfg.Catalog
 	defer func() { d.jobs, d.cfg.Catalog = jobs, known }()
-	built, err := profiles.Default()
+	built, err := profiles.OfHosts()
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (d *Device) catalog() (*profiles.Catalog, error) {
 	if d.cfg.Catalog != nil {
 		return d.cfg.Catalog, nil
 	}
-	return profiles.Default()
+	return profiles.OfHosts()
 }
 
 // Close closes the sockets.

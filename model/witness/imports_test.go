@@ -29,11 +29,11 @@ type row struct{ packages, may string }
 
 const (
 	all       = "cmd/* examples drivers drivers/* drivers/lab/* drivers/netlink/* model model/* profiles render tuning tuning/*"
-	testsOnly = "model/witness render/yang drivers/conform drivers/ssh/sshtest" // made for tests, imported by nothing else
+	testsOnly = "model/witness profiles/rows render/yang drivers/conform drivers/ssh/sshtest" // made for tests, imported by nothing else
 )
 
 var table = []row{
-	{"model/units model/diag model/journal model/witness", ""},
+	{"model/units model/diag model/journal model/witness profiles/rows", ""},
 	{"model", "model/units model/diag profiles"},
 	{"profiles", "model/units model/diag"},
 	{"model/derive", "model/units"},
