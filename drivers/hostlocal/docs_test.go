@@ -36,3 +36,16 @@ func TestMetricsDocumented(t *testing.T) {
 		t.Errorf("docs/agent.md (-written +documented):\n%s", d)
 	}
 }
+
+// docs/agent.md shows the unit that applies a host file at boot as it is written.
+func TestUnitDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/agent.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(b), "```ini\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if d := cmp.Diff(bootUnit(FileOf(*resolved(t, "rail8").Device("host1"), "digest", "v1", true)), shown); d != "" {
+		t.Errorf("docs/agent.md (-written +documented):\n%s", d)
+	}
+}
