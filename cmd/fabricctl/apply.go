@@ -168,7 +168,7 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 			code = exitInterrupted
 		}
 		e := &exitErr{code: code}
-		e.err, e.hint = show.Advice(err)
+		e.hint, e.err = show.Advice(err)
 		var none *rollout.NoRunError
 		if errors.As(err, &none) {
 			e.hint = seeRuns

@@ -131,7 +131,7 @@ func (p *Program) finish(ctx context.Context, r *rollout.Run, err error) error {
 		if f.Code == exitError && ctx.Err() != nil {
 			f.Code = exitInterrupted
 		}
-		f.Err, f.Hint = show.Advice(err)
+		f.Hint, f.Err = show.Advice(err)
 		return f
 	}
 	if p.JSON {

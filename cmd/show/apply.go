@@ -80,18 +80,18 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, p *rollout.Plan) (yes
 	}
 }
 
-// Advice is an error of a run as it is said, and what helps.
-func Advice(err error) (said error, hint string) {
+// Advice is what helps against an error of a run, and the error as it is said.
+func Advice(err error) (hint string, said error) {
 	var refused *rollout.RefusedError
 	var file *fs.PathError
 	var broken *rollout.DamagedError
 	switch {
 	case errors.As(err, &refused) && refused.Hint != "":
-		return errors.New(refused.Reason), refused.Hint
+		return refused.Hint, errors.New(refused.Reason)
 	case errors.As(err, &broken):
-		return err, broken.Hint()
+		return broken.Hint(), err
 	case errors.As(err, &file): // a journal or a lease that cannot be kept
-		return fmt.Errorf("nothing was written to any device: %w", err), "name another directory with --state-dir"
+		return "name another directory with --state-dir", fmt.Errorf("nothing was written to any device: %w", err)
 	}
-	return err, ""
+	return "", err
 }
