@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/profiles"
 )
 
 // User is who may log in to every emulated device.
@@ -236,7 +238,7 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 	links, nics := hostLinks(dev)
 	h, err := host.New(host.Options{
-		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password, Confirm: true,
+		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password, Confirm: true, Know: know,
 	})
 	if err != nil {
 		return nil, entry{}, err
@@ -248,6 +250,43 @@ func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 	return h, entry{dev: dev, addr: addr, hostKey: h.HostKey(), serial: serial(dev), nics: nics}, nil
 }
 
+// know reads what a laptop tells a host of NICs as fabricctl-host does.
+func know(told []json.RawMessage) (host.Known, error) {
+	built, err := profiles.Default()
+	if err != nil {
+		return host.Known{}, err
+	}
+	c, err := built.Know(told)
+	if err != nil {
+		return host.Known{}, err
+	}
+	own := c.OwnPersonalities()
+	return host.Known{Personality: func(driver, model string) (string, json.RawMessage) {
+		p := c.Personality(driver, model)
+		i := slices.IndexFunc(own, func(o profiles.Personality) bool { return o.Name == p.Name })
+		if i < 0 {
+			return p.Name, nil
+		}
+		b, err := json.Marshal(own[i])
+		if err != nil {
+			return profiles.Generic, nil
+		}
+		return p.Name, b
+	}}, nil
+}
+
+// catalogOf is the hardware that a model knows.
+func catalogOf(dev *intent.Device) *profiles.Catalog {
+	if dev.Catalog != nil {
+		return dev.Catalog
+	}
+	c, err := profiles.Default()
+	if err != nil {
+		return &profiles.Catalog{}
+	}
+	return c
+}
+
 // hostLinks are the NICs of a host and their bonds, and what the inventory says of them: the address that a NIC has in the
 // model is on it, or on its bond.
 func hostLinks(dev *intent.Device) (links []host.Link, nics []nic) {
@@ -256,6 +295,9 @@ func hostLinks(dev *intent.Device) (links []host.Link, nics []nic) {
 		name := portOf(dev, i)
 		l := host.Link{
 			Name: name, MTU: 1500, Min: 68, Max: 9978, PCI: cmp.Or(p.PCI, fmt.Sprintf("0000:%02x:00.0", 0x17+i)), NIC: cmp.Or(p.NIC, "connectx-7"), Master: p.Bond,
+		}
+		if n, ok := catalogOf(dev).NIC(p.NIC); ok && len(n.PCI) > 0 {
+			l.Driver, l.Model = n.Driver, n.PCI[0]
 		}
 		var has []string
 		if p.IP != "" {

@@ -52,6 +52,7 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 		confirm = `,"confirm":true`
 	}
 	_, _ = fmt.Fprintf(ch, `{"hello":"fabricctl-host","protocol":2,"version":"emulated","host":%q,"os":"linux","arch":"amd64","uid":%d%s}`+"\n", h.opt.Hostname, uid, confirm)
+	var known Known
 	in := bufio.NewScanner(ch)
 	in.Buffer(nil, 8<<20)
 	for in.Scan() {
@@ -63,7 +64,7 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 		if m.Op == "cancel" || m.Op == "ping" && m.ID == 0 {
 			continue // what it could stop is over by now, and nobody is waited for
 		}
-		answer := h.answer(m, gone)
+		answer := h.answer(m, &known, gone)
 		if answer == nil || !h.pause(gone) {
 			return
 		}
@@ -75,9 +76,18 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 }
 
 // answer is the reply to one message, without its id; nil when the connection ended meanwhile.
-func (h *Host) answer(m message, gone <-chan struct{}) map[string]any {
+func (h *Host) answer(m message, known *Known, gone <-chan struct{}) map[string]any {
 	switch m.Op {
-	case "ping", "know": // there is no NIC that it does not know
+	case "ping":
+		return map[string]any{}
+	case "know":
+		var err error
+		if h.opt.Know != nil {
+			*known, err = h.opt.Know(m.Know)
+		}
+		if err != nil {
+			return map[string]any{"error": failed("know: %v", err)}
+		}
 		return map[string]any{}
 	case "hold", "release", "holds":
 		return map[string]any{"holds": h.holding(m.Op, m.Hold)}
@@ -89,7 +99,7 @@ func (h *Host) answer(m message, gone <-chan struct{}) map[string]any {
 		}
 		return map[string]any{}
 	case "facts":
-		return h.facts()
+		return h.facts(*known)
 	case "read":
 		return map[string]any{"config": h.read()}
 	case "commit":
@@ -126,7 +136,7 @@ func (h *Host) read() []wireSetting {
 	return cfg
 }
 
-func (h *Host) facts() map[string]any {
+func (h *Host) facts(known Known) map[string]any {
 	aliases := map[string]string{}
 	for _, l := range h.Links() {
 		if l.PCI != "" {
@@ -141,13 +151,34 @@ func (h *Host) facts() map[string]any {
 	if len(owners) > 0 {
 		facts["owners"] = owners
 	}
-	if nics := h.wireNICs(); len(nics) > 0 {
+	nics := h.wireNICs()
+	var own []json.RawMessage
+	for i := range nics {
+		if known.Personality == nil {
+			break
+		}
+		name, said := known.Personality(nics[i].Driver, nics[i].Model)
+		if nics[i].Personality = name; said != nil && !slices.ContainsFunc(nics[:i], func(n wireNIC) bool { return n.Personality == name }) {
+			own = append(own, said)
+		}
+	}
+	if len(nics) > 0 {
 		facts["nics"] = nics
 	}
-	return map[string]any{
+	answer := map[string]any{
 		"facts": facts,
 		"caps":  map[string]any{"confirm": h.opt.Confirm, "atomic": false, "persists_on_commit": true, "counters": false},
 	}
+	if own != nil {
+		answer["personalities"] = own
+	}
+	return answer
+}
+
+// Known is what a laptop told a host of NICs.
+type Known struct {
+	// Personality is the name of how NICs of a driver behave, and all of that as JSON where a user described it, else nil.
+	Personality func(driver, model string) (name string, said json.RawMessage)
 }
 
 // wireNIC is a NIC in the facts.

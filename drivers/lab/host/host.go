@@ -9,6 +9,7 @@ package host
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,10 +39,12 @@ type Options struct {
 	Password       string          // "" disables passwords
 	AuthorizedKeys []ssh.PublicKey // keys that may log in as User
 	NoSudo         bool            // sudo -n asks for a password
-	Confirm        bool            // fabricctl-host has a timer that takes a change back unless it is confirmed
-	MaxAuthTries   int             // 3
-	MOTD           string          // printed before each program's own output, as an rc file may do
-	HostKey        ssh.Signer      // a new key
+	// Know understands what a laptop tells of NICs; nil knows the built-in ones alone.
+	Know         func(told []json.RawMessage) (Known, error)
+	Confirm      bool       // fabricctl-host has a timer that takes a change back unless it is confirmed
+	MaxAuthTries int        // 3
+	MOTD         string     // printed before each program's own output, as an rc file may do
+	HostKey      ssh.Signer // a new key
 }
 
 // Link is one network interface.
@@ -54,6 +57,8 @@ type Link struct {
 	Master    string   // the bond that it is a slave of, "" = none
 	Addresses []string // IP prefixes on it
 	Firmware  string   // "" = not known
+	Driver    string   // of a NIC that the emulator has no driver for; "" = "unknown_nic"
+	Model     string   // of such a NIC: PCI vendor and device
 
 	Management bool   // the way to the host leads over it: while it is down, nobody reaches the host
 	VFOf       string // the interface that it is a virtual function of, "" = none

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,6 +31,9 @@ type nic struct {
 // newNIC plugs a NIC in.
 func (h *Host) newNIC(l Link, index int) *nic {
 	k := kindOf(l.NIC)
+	if k.models == nil {
+		k.driver, k.models = cmp.Or(l.Driver, k.driver), map[string]string{l.NIC: l.Model}
+	}
 	n := &nic{name: l.NIC, link: l.Name, kind: k, index: index, gid: k.gid, wrong: map[string]Wrong{}}
 	if k.dcb == nil || l.VFOf != "" {
 		h.kernel.AddPlain(l.Name)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -30,7 +31,26 @@ func (h *Host) owners() (owners, notes []string) {
 			owners = append(owners, fmt.Sprintf("%s: %s: %s", l.Name, why, strings.ReplaceAll(n.kind.remedy, "NETDEV", l.Name)))
 		}
 	}
-	return append(owners, h.foreign...), notes
+	return append(owners, h.foreign...), append(notes, h.subnets()...)
+}
+
+// subnets says which NICs share a subnet. The host's lock is held.
+func (h *Host) subnets() (notes []string) {
+	names := map[netip.Prefix][]string{}
+	for _, l := range h.links {
+		for _, a := range l.Addresses {
+			if p, err := netip.ParsePrefix(a); err == nil && p.Addr().Is4() {
+				names[p.Masked()] = append(names[p.Masked()], l.Name)
+			}
+		}
+	}
+	for net, ls := range names {
+		if len(ls) > 1 {
+			notes = append(notes, fmt.Sprintf("%s are all in %s, so each needs a routing table of its own (ip rule from its address)", strings.Join(ls, ", "), net))
+		}
+	}
+	slices.Sort(notes)
+	return notes
 }
 
 // Lldpad is the sentence of fabricctl-host about a running lldpad, for SetOwners.
