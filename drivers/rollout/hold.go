@@ -213,16 +213,23 @@ func (dp *DevicePlan) leave(ops Ops, behaviour []Behaviour) {
 	}
 }
 
-// movesPort reports whether steps change what one of the ports does, or write to something that is called like it.
+// movesPort reports whether steps change what one of the ports does, or write to something that is called like it, or
+// like the bond that it is in: the system sets a bond's members along with it.
 func movesPort(d *render.Dialect, f render.Facts, live render.Config, steps []Step, ifaces []string) bool {
 	was, will := live, live
+	called := slices.Clone(ifaces)
+	for _, iface := range ifaces {
+		if n, ok := f.NIC(iface); ok && n.Bond != "" {
+			called = append(called, n.Bond)
+		}
+	}
 	for _, s := range slices.Backward(steps) {
 		was = render.Apply(was, s.Undo)
 	}
 	for _, s := range steps {
 		will = render.Apply(will, s.Changes)
 		for _, c := range s.Changes {
-			if names(c.Key, ifaces) {
+			if names(c.Key, called) {
 				return true
 			}
 		}

@@ -323,3 +323,17 @@ func TestForgedHold(t *testing.T) {
 		t.Errorf("the held port was written: mtu %s", v)
 	}
 }
+
+// What is set on a bond is set on its members, so a member that is held holds the bond.
+func TestHeldMemberOfABond(t *testing.T) {
+	was, will := "1500", "9000"
+	mtu := render.Change{Op: render.Modify, Key: render.Key{Scope: "link", Object: "bond0", Field: "mtu"}, Before: &was, After: &will}
+	live := render.Config{{Key: mtu.Key, Value: was}, {Key: render.Key{Scope: "link", Object: "rail0", Field: "mtu"}, Value: was}}
+	steps := []Step{{Changes: []render.Change{mtu}, Undo: render.Undo([]render.Change{mtu})}}
+	for bond, want := range map[string]bool{"bond0": true, "bond1": false, "": false} {
+		f := render.Facts{NICs: []render.HostNIC{{Name: "rail0", Bond: bond}}}
+		if got := movesPort(render.Linux(), f, live, steps, []string{"rail0"}); got != want {
+			t.Errorf("rail0 in %q: moved %v, want %v", bond, got, want)
+		}
+	}
+}
