@@ -80,10 +80,12 @@ func (d *Device) nicFacts(ctx context.Context, f *render.Facts, m *machine, addr
 		}
 		h.GPUs, h.Management = accelerators(d.tree, gpus, n.hw), managed[n.Name]
 		h.MaxQP, h.MaxCQ = limits[h.RDMA].QP, limits[h.RDMA].CQ
-		if h.QPs = -1; qps != nil && h.RDMA != "" {
-			h.QPs = qps[h.RDMA]
-		} else if h.RDMA == "" {
-			h.QPs = 0
+		h.QPs = 0
+		for _, device := range m.over(n) {
+			if h.QPs += qps[device]; qps == nil {
+				h.QPs = -1
+				break
+			}
 		}
 		f.NICs = append(f.NICs, h)
 		f.Notes = append(f.Notes, notes...)

@@ -84,6 +84,7 @@ type rdmaPort struct {
 	device string
 	port   int
 	pci    string // of its hardware; "" for one in software
+	pf     string // PCI address of the physical function, when it is of a virtual one or of a part of one
 	parent string // the link below one in software
 	gids   []gidEntry
 }
@@ -101,6 +102,7 @@ func rdmaPorts(t Tree, whole bool) (ports []rdmaPort, notes []string) {
 		if pci := base(t, dir+"/device"); pciAddress.MatchString(pci) {
 			p.pci = pci
 		}
+		p.pf = physical(t, dir+"/device")
 		names, err := t.List(dir + "/ports")
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("RDMA device %s: %v", d, err))
@@ -118,6 +120,24 @@ func rdmaPorts(t Tree, whole bool) (ports []rdmaPort, notes []string) {
 		}
 	}
 	return ports, notes
+}
+
+// physical is the PCI address of the physical function that a device is a virtual one of, or a part; "" when it is a
+// whole one itself, or none.
+func physical(t Tree, device string) string {
+	dir, err := t.Real(device)
+	if err != nil {
+		return ""
+	}
+	if pf := base(t, dir+"/physfn"); pf != "" {
+		return pf
+	}
+	for at := path.Dir(dir); !pciAddress.MatchString(path.Base(dir)) && at != "." && at != "/"; at = path.Dir(at) {
+		if pciAddress.MatchString(path.Base(at)) {
+			return at[strings.LastIndexByte(at, '/')+1:]
+		}
+	}
+	return ""
 }
 
 // carries reports whether the port has GIDs of that link.

@@ -48,6 +48,21 @@ func (m *machine) nic(name string) *nic {
 	return nil
 }
 
+// over is the RDMA devices whose queue pairs end with the link of a NIC: its own, and those of its virtual functions and
+// sub-functions, whose links may be in other network namespaces.
+func (m *machine) over(n *nic) []string {
+	var out []string
+	if n.rdma != nil {
+		out = append(out, n.rdma.device)
+	}
+	for _, p := range m.ports {
+		if n.hw.pci != "" && n.hw.vfOf == "" && p.pf == n.hw.pci && !slices.Contains(out, p.device) {
+			out = append(out, p.device)
+		}
+	}
+	return out
+}
+
 func (m *machine) link(index int32) *Link {
 	if i := slices.IndexFunc(m.links, func(l Link) bool { return l.Index == index }); i >= 0 {
 		return &m.links[i]

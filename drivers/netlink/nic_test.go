@@ -290,6 +290,29 @@ func TestLiveJobs(t *testing.T) {
 	}
 }
 
+// A link that goes down takes the queue pairs of virtual functions and sub-functions along, whose links may be those of
+// containers: they count on the physical function.
+func TestJobsOfFunctions(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	pf, vf := "sys/devices/pci0000:17/0000:17:00.0", "sys/devices/pci0000:17/0000:17:00.2"
+	sf := pf + "/mlx5_core.sf.4"
+	r.tree.links[vf+"/physfn"] = pf
+	r.tree.files[vf+"/vendor"], r.tree.files[sf+"/sfnum"] = "0x15b3\n", "88\n"
+	for device, dir := range map[string]string{"mlx5_7": vf, "mlx5_8": sf} {
+		r.tree.links[sysRDMA+"/"+device+"/device"] = dir
+		r.gid(device, 0, "0000:0000:0000:0000:0000:0000:0000:0000", "", "")
+		r.rdma.qps = map[string]int{device: 5}
+		if f, _, err := r.Facts(t.Context()); err != nil || f.NICs[0].QPs != 5 {
+			t.Errorf("%s: the facts count otherwise: %+v, %v", device, f.NICs, err)
+		}
+		err := r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), 0)
+		if !errors.Is(err, drivers.ErrJobs) || !strings.Contains(err.Error(), "5 on "+device) || n.Flaps() != 0 {
+			t.Errorf("%s: got %v after %d flaps", device, err, n.Flaps())
+		}
+	}
+}
+
 // What cannot be done is refused before anything is written, with the reason and what would do.
 func TestCommitRefusesNIC(t *testing.T) {
 	for _, tt := range []struct {

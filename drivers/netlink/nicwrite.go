@@ -56,17 +56,19 @@ func (n *nicWork) guard(ctx context.Context, what string, e profiles.Effect) err
 	if !e.Disrupts() {
 		return nil
 	}
-	return n.w.d.noJobs(ctx, what, n.nic)
+	return n.w.noJobs(ctx, what, n.nic)
 }
 
-// noJobs refuses with drivers.ErrJobs while programs have queue pairs on one of the NICs, unless there is leave.
-func (d *Device) noJobs(ctx context.Context, what string, nics ...*nic) error {
+// noJobs refuses with drivers.ErrJobs while programs have queue pairs over one of the NICs, unless there is leave.
+func (w *work) noJobs(ctx context.Context, what string, nics ...*nic) error {
+	d := w.d
 	if d.jobs {
 		return nil
 	}
 	var qps map[string]int
 	for _, x := range nics {
-		if x.rdma == nil {
+		over := w.m.over(x)
+		if len(over) == 0 {
 			continue
 		}
 		if qps == nil {
@@ -78,8 +80,10 @@ func (d *Device) noJobs(ctx context.Context, what string, nics ...*nic) error {
 				return d.named("commit", fmt.Errorf("%w: %s of %s may end them, and they cannot be counted: %w", drivers.ErrJobs, what, x.Name, err))
 			}
 		}
-		if c := qps[x.rdma.device]; c > 0 {
-			return d.named("commit", fmt.Errorf("%w: %d on %s, and %s of %s may end them", drivers.ErrJobs, c, x.rdma.device, what, x.Name))
+		for _, device := range over {
+			if c := qps[device]; c > 0 {
+				return d.named("commit", fmt.Errorf("%w: %d on %s, and %s of %s may end them", drivers.ErrJobs, c, device, what, x.Name))
+			}
 		}
 	}
 	return nil

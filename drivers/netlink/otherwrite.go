@@ -244,7 +244,7 @@ func (w *work) setMTU(ctx context.Context, m mtuChange) error {
 	}
 	for _, n := range below {
 		if n.per.EffectOf("link", "mtu").Disrupts() {
-			if err := d.noJobs(ctx, "the MTU", n); err != nil {
+			if err := w.noJobs(ctx, "the MTU", n); err != nil {
 				return err
 			}
 		}
