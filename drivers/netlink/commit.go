@@ -38,6 +38,14 @@ func (d *Device) Commit(ctx context.Context, tx drivers.TxID, cs []render.Change
 	if err != nil {
 		return err
 	}
+	for _, e := range d.editors(p.files) { // a way back does what it can instead
+		if len(e.changes) == 0 {
+			continue
+		}
+		if err := e.file.replaceable(); err != nil {
+			return d.rejected(e.changes[0], err)
+		}
+	}
 	if within > 0 {
 		if err := d.begin(ctx, tx, p.todo, within); err != nil {
 			return d.named("commit", err)

@@ -59,13 +59,27 @@ func (f file) load() (content, error) {
 	return content{true, b, st.Mode().Perm(), uid, gid}, err
 }
 
+// replaceable says why rewrite would refuse, or the system would, before anything is written.
+func (f file) replaceable() error {
+	if st, err := os.Lstat(f.path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		to, _ := os.Readlink(f.path)
+		return fmt.Errorf("%s is a symbolic link to %s, which is not ours to replace", f.path, to)
+	}
+	if err := writable(filepath.Dir(f.path)); err != nil {
+		return fmt.Errorf("%s cannot be replaced: %w", f.path, err)
+	}
+	if err := writable(f.path); errors.Is(err, syscall.EPERM) { // its mode does not matter
+		return fmt.Errorf("%s cannot be replaced: %w (lsattr shows whether it is immutable)", f.path, err)
+	}
+	return nil
+}
+
 // rewrite replaces the file by edit's result, whole or not at all: a new file in the same directory, synced and renamed
 // over it, or nothing in its place. A symbolic link is refused: renaming would replace the link, and its target is
 // someone else's. An edit by others in the meantime is refused too. It returns what was there, and what is.
 func (f file) rewrite(edit func(content) (content, error)) (was, now content, err error) {
-	if st, err := os.Lstat(f.path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
-		to, _ := os.Readlink(f.path)
-		return was, was, fmt.Errorf("%s is a symbolic link to %s, which is not ours to replace", f.path, to)
+	if err := f.replaceable(); err != nil {
+		return was, was, err
 	}
 	if was, err = f.load(); err != nil {
 		return was, was, err

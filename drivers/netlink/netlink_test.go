@@ -252,6 +252,32 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
+// A file that cannot be replaced is found before anything is written.
+func TestCommitRefusesFile(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(root string) error
+		says string
+	}{
+		{"a symbolic link", func(root string) error {
+			return errors.Join(os.WriteFile(filepath.Join(root, "real"), []byte("B=1\n"), 0o644), os.Symlink("../real", filepath.Join(root, render.NCCLPath)))
+		}, "symbolic link to ../real"},
+		{"no directory", func(root string) error { return os.Remove(filepath.Join(root, "etc/security/limits.d")) }, "no such file or directory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, _ := nicRig(t, "mlx5")
+			if err := tt.make(r.cfg.Root); err != nil {
+				t.Fatal(err)
+			}
+			cs := changes(t, r, "link|eth0|mtu=9000", "nccl|/etc/nccl.conf|NCCL_IB_TC=104", "limit|"+render.MemlockPath+"|memlock=unlimited")
+			err := r.Commit(t.Context(), "tx1", cs, 0)
+			if err == nil || !strings.Contains(err.Error(), tt.says) || r.writes() != 0 {
+				t.Errorf("got %v after %d writes", err, r.writes())
+			}
+		})
+	}
+}
+
 func TestEditedInThisMoment(t *testing.T) {
 	_, _, conf := host(t, "A=1\n")
 	_, _, err := file{conf, func(string) {}}.rewrite(func(c content) (content, error) {
