@@ -86,9 +86,6 @@ func (a Agent) Run(ctx context.Context, events <-chan Event, reload <-chan os.Si
 		return fmt.Errorf("agent: %w", err)
 	}
 	defer unlock()
-	if err := a.Machine.Expire(ctx); err != nil {
-		a.Log.Error("a change whose time is over was not taken back", "error", err)
-	}
 	k := &keeper{Agent: a, counts: counts{events: map[string]int{}}, grudges: grudges{}}
 	if err := k.load(); err != nil {
 		return fmt.Errorf("agent: %w", err)
@@ -187,6 +184,9 @@ func (k *keeper) look(ctx context.Context) {
 	ctx, stop := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("the look took longer than %s", lookTime))
 	defer stop()
 	k.counts.looks++
+	if err := k.Machine.Expire(ctx); err != nil && ctx.Err() == nil {
+		k.Log.Error("a change whose time is over was not taken back", "error", err)
+	}
 	l, full := k.plan(ctx)
 	if ctx.Err() == nil || l.readable {
 		k.repair(ctx, l, full)

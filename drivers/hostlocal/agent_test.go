@@ -220,7 +220,8 @@ func play(t *testing.T, change func(*stage, *Agent)) *stage {
 
 type noLinks struct{ netlink.Links }
 
-func (noLinks) Close() error { return nil }
+func (noLinks) Close() error                                 { return nil }
+func (noLinks) List(context.Context) ([]netlink.Link, error) { return nil, nil }
 
 // after lets time pass.
 func (s *stage) after(d time.Duration) {
@@ -441,6 +442,43 @@ func TestAgent(t *testing.T) {
 		s.after(time.Minute)
 		if s.get(tcKey) != "104" {
 			t.Error("it was not repaired")
+		}
+	})
+}
+
+// The process that was to take a change back may be gone, with a reboot say, and the time not over when the agent starts.
+func TestAgentTakesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := play(t, func(s *stage, _ *Agent) {
+			conf := filepath.Join(s.dir, "etc", "nccl.conf")
+			pending := filepath.Join(s.dir, "state", "pending", "tx1.json")
+			for path, text := range map[string]string{
+				conf: "A=2\n",
+				pending: `{"tx":"tx1","state":"timed","deadline":"` + time.Now().Add(5*time.Minute).Format(time.RFC3339) + `",
+					"undo":[{"op":"modify","key":["nccl","/etc/nccl.conf","A"],"before":"2","after":"1"}]}`,
+			} {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		holds := func() string {
+			b, err := os.ReadFile(filepath.Join(s.dir, "etc", "nccl.conf"))
+			if err != nil {
+				t.Error(err)
+			}
+			return string(b)
+		}
+		s.after(4 * time.Minute)
+		if got := holds(); got != "A=2\n" {
+			t.Errorf("before its time: %q", got)
+		}
+		s.after(3 * time.Minute)
+		if got := holds(); got != "A=1\n" {
+			t.Errorf("after its time: %q\n%s", got, s.log)
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

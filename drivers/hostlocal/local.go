@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,8 +59,12 @@ func (m Machine) Direct() (*netlink.Device, error) {
 	return netlink.Open(cfg)
 }
 
-// Expire takes back what was not confirmed in time, where what was to do that is gone too.
+// Expire takes back what was not confirmed in time, where what was to do that is gone too. It takes no lock, and opens
+// nothing, while no change waits.
 func (m Machine) Expire(ctx context.Context) error {
+	if waiting, err := os.ReadDir(filepath.Join(m.State, "pending")); errors.Is(err, fs.ErrNotExist) || err == nil && len(waiting) == 0 {
+		return nil
+	}
 	dev, err := m.Direct()
 	if err != nil {
 		return err
