@@ -77,7 +77,8 @@ func TestEveryPlatform(t *testing.T) {
 }
 
 // TestEveryNIC: each NIC that speaks RoCE v2 can be a host's at the fastest speed it is said to have; the others are
-// warned about. One whose driver nobody may write to, or that has too few classes for this model, is refused with the reason.
+// warned about. One whose driver nobody may write to, that has no PFC (soft-RoCE), or too few classes for this model, is refused
+// with the reason.
 func TestEveryNIC(t *testing.T) {
 	catalog, err := profiles.Default()
 	if err != nil {
@@ -94,7 +95,7 @@ func TestEveryNIC(t *testing.T) {
 			warned = warned || f.Rule == "nic-roce"
 			driver := catalog.PersonalityOf(nic)
 			refused = refused || f.Rule == "not-expressible" && f.Severity == diag.Error
-			if f.Severity == diag.Error && (f.Rule != "not-expressible" || driver.Status == profiles.Managed && !driver.AppPriorityIsTC) {
+			if f.Severity == diag.Error && (f.Rule != "not-expressible" || driver.Status == profiles.Managed && !driver.AppPriorityIsTC && driver.PFC.Support != profiles.SupportNone) {
 				t.Errorf("%s: %s", name, f)
 			}
 		}
