@@ -379,6 +379,11 @@ func TestLinuxRisks(t *testing.T) {
 			Facts{NICs: []HostNIC{{Name: "eth0", Driver: "bnxt_en", Personality: "bnxt"}}},
 			[]string{"flap [eth0] 0: bnxt_en takes the link down and up to set fec; bnxt_en closes and opens the port to set mtu: connections over it may fail"},
 		},
+		{ // the jobs on a bond are those on its members
+			[]Change{change("link", "bond0", "mtu"), change("fec", "eth1", "mode")},
+			Facts{NICs: []HostNIC{{Name: "eth0", Bond: "bond0", RDMA: "bnxt_re0", QPs: 5}, {Name: "eth1", Bond: "bond0", QPs: 2}}},
+			[]string{"flap [bond0] 5: the driver may close", "flap [eth1] 2: the driver takes the link down"},
+		},
 		{[]Change{change("link", "eth0", "mtu")}, Facts{}, []string{"flap [eth0] 0: the driver may close and open the port to set mtu (whether it does is not known): connections over it may fail"}},
 		{[]Change{change("cc", "rdma0", "algorithm")}, f, []string{"refused [] 0: which algorithm"}},
 		{[]Change{change("nccl", NCCLPath, "A"), {Op: Add, Key: linuxMemlock, After: new("unlimited")}}, f, []string{"hitless [] 0: jobs read", "hitless [] 0: the limit of locked memory counts"}},

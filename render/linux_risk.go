@@ -68,12 +68,16 @@ func linuxRisk(_ Config, cs []Change, f Facts) []Risk {
 			order = append(order, why)
 		}
 		r.Ports = append(r.Ports, link)
-		switch {
-		case r.Jobs < 0 || card.said == nil:
-		case card.said.QPs < 0 && card.said.RDMA != "":
-			r.Jobs = -1
-		default:
-			r.Jobs += max(card.said.QPs, 0)
+		for i := range f.NICs {
+			nic := &f.NICs[i]
+			member := nic.Bond == link && harms[nic.Name] == nil // one that is set itself is counted there
+			switch {
+			case nic.Name != link && !member || r.Jobs < 0:
+			case nic.QPs < 0 && nic.RDMA != "":
+				r.Jobs = -1
+			default:
+				r.Jobs += max(nic.QPs, 0)
+			}
 		}
 	}
 	var risks []Risk
