@@ -115,7 +115,7 @@ func (f *File) check() error {
 
 // ReadFile reads a host file.
 func ReadFile(path string) (*File, error) {
-	b, err := os.ReadFile(path)
+	b, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +124,23 @@ func ReadFile(path string) (*File, error) {
 		return nil, fmt.Errorf("%s is not a host file: %w", path, err)
 	}
 	return f, nil
+}
+
+// maxFile is more than any file of ours has.
+const maxFile = 16 << 20
+
+// readFile is os.ReadFile of a file that is not endless.
+func readFile(path string) ([]byte, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+	}
+	return b, err
 }
 
 // Net is the host alone, with the lines of the model that its values come from, and what is known of NICs.

@@ -25,7 +25,7 @@ func (m Machine) reportPath() string { return filepath.Join(m.State, "agent.json
 
 // LastReport is what the agent said last; nil when there is none.
 func (m Machine) LastReport() (*Report, error) {
-	b, err := os.ReadFile(m.reportPath())
+	b, err := readFile(m.reportPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
