@@ -149,6 +149,8 @@ func (l *login) answer(_, _ string, questions []string, echos []bool) ([]string,
 // said is err, the server's own words, or where these are only that there is nothing more to try, what that means.
 func (l *login) said(err error) error {
 	switch {
+	case strings.Contains(err.Error(), "unexpected message type 51 (expected 60)"): // it offers to ask questions, and refuses before the first
+		return errors.New("the server asks this user for no password: give a key, or have its sshd allow PasswordAuthentication")
 	case !strings.Contains(err.Error(), "no supported methods remain"): // for display; it decides nothing
 		return err
 	case l.spent:

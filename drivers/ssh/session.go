@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/pkg/sftp"
 	xssh "golang.org/x/crypto/ssh"
@@ -212,6 +213,8 @@ func (c *Client) SFTP(ctx context.Context) (*sftp.Client, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: waiting for sftp: %w", c.at, context.Cause(ctx))
+	case err != nil && strings.Contains(err.Error(), "subsystem request failed"): // for display; it decides nothing
+		return nil, fmt.Errorf("%s: the server has no sftp, by which files are copied: give its sshd_config the line \"Subsystem sftp internal-sftp\": %w", c.at, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: sftp: %w", c.at, err)
 	}

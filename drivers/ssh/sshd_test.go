@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,12 +52,12 @@ func startSSHD(t *testing.T, client xssh.PublicKey, extra ...string) *sshd {
 	for name, text := range map[string]string{
 		"host":       string(pem),
 		"authorized": string(xssh.MarshalAuthorizedKey(client)),
-		"config": strings.Join(append([]string{
+		"config": strings.Join(slices.Concat(extra, []string{ // the first line of a keyword counts
 			"HostKey " + filepath.Join(dir, "host"),
 			"AuthorizedKeysFile " + filepath.Join(dir, "authorized"),
 			"StrictModes no", "UsePAM no", "PidFile none", "PermitRootLogin yes", "LogLevel VERBOSE",
 			"KbdInteractiveAuthentication no", "Subsystem sftp internal-sftp",
-		}, extra...), "\n") + "\n",
+		}), "\n") + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -169,6 +170,10 @@ func TestOpenSSHServer(t *testing.T) {
 		bad.Keys, bad.Password = nil, secret.New(canary)
 		_, err = ssh.Dial(t.Context(), bad)
 		is(t, err, ssh.ErrAuth, "password tried once")
+		asks := startSSHD(t, mine.PublicKey(), "PasswordAuthentication no", "KbdInteractiveAuthentication yes")
+		bad.Address, bad.KnownHosts = asks.addr, knows(t, asks.addr, asks.key)
+		_, err = ssh.Dial(t.Context(), bad)
+		is(t, err, ssh.ErrAuth, "the server asks this user for no password")
 	})
 	t.Run("jump", func(t *testing.T) {
 		inner := startSSHD(t, mine.PublicKey())
