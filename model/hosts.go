@@ -115,6 +115,9 @@ func trafficClassScalar() *scalar {
 				p.hint = "write clear"
 			case 0 <= v && v < 256:
 				p.hint = "write class, and the class's dscp gives the byte: " + tosHint(v)
+				if v < 64 {
+					p.hint += fmt.Sprintf("; the byte of DSCP %d is %d", v, v<<2)
+				}
 			}
 		}
 		return canonical, p

@@ -63,6 +63,9 @@ func (p *Pass) markerFindings(k marker, leaf Place, w *where) (fs []diag.Finding
 	hint, forced := "set the ToS byte to 4 times a code point of a lossless class", "have the driver force nothing, so that applications choose: hosts.roce.traffic_class: clear"
 	if meant != nil {
 		hint = fmt.Sprintf("set the ToS byte to %d, which is dscp %d of class %s", meant.DSCP[0].V<<2, meant.DSCP[0].V, meant.Name)
+		if dscp == meant.DSCP[0].V { // the host is right, and the switch is not
+			hint = fmt.Sprintf("map dscp %d to priority %d of class %s on %s", dscp, meant.Priority.V, meant.Name, leaf.Device.Name)
+		}
 	}
 	to := "no class"
 	if k.prio < 8 {
