@@ -189,7 +189,11 @@ func (v verb) play(ctx context.Context, args []string, c call) error {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintf(c.prog.Out, "fabricctl-host %s%s: %s\n\n", v.name, v.args, v.says)
 		f.VisitAll(func(x *flag.Flag) {
-			fmt.Fprintf(c.prog.Out, "  -%s  %s (default %q)\n", strings.Repeat("-", min(1, len(x.Name)-1))+x.Name, x.Usage, x.DefValue)
+			byDefault := ""
+			if d := x.DefValue; d != "" && d != "false" && d != "0s" {
+				byDefault = fmt.Sprintf(" (default %q)", d)
+			}
+			fmt.Fprintf(c.prog.Out, "  -%s  %s%s\n", strings.Repeat("-", min(1, len(x.Name)-1))+x.Name, x.Usage, byDefault)
 		})
 		fmt.Fprint(c.prog.Out, exitHelp)
 		return err
@@ -197,7 +201,7 @@ func (v verb) play(ctx context.Context, args []string, c call) error {
 		return usage("%s: %w", v.name, err)
 	}
 	if c.args = f.Args(); len(c.args) != v.wants {
-		return usage("%s takes %d arguments, and got %d", v.name, v.wants, len(c.args))
+		return usage("want %s%s, and got %d arguments", v.name, v.args, len(c.args))
 	}
 	if !filepath.IsAbs(c.prog.State) {
 		return usage("--state-dir %s: want an absolute path", c.prog.State)

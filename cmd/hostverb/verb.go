@@ -122,7 +122,7 @@ func (o *Options) Read() (*hostlocal.File, error) {
 		return nil, fail(exitError, "fabricctl host unit -f MODEL --device NAME --out DIR writes one, for "+hostlocal.DefaultFile, "nothing says what this host is to hold: there is no %s", o.File)
 	}
 	if err != nil {
-		return nil, fail(exitError, "", "%w", err)
+		return nil, fail(exitError, "fabricctl host unit writes host files; with -f, fabricctl host plan takes a model", "%w", err)
 	}
 	return f, nil
 }

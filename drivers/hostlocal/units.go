@@ -45,7 +45,7 @@ func Units(f *File, o UnitOptions) ([]Unit, error) {
 		{"/etc/tmpfiles.d/fabricctl-host.conf", tmpfiles},
 	}
 	if len(o.Services) > 0 && !f.asks(func(p *intent.Policy) bool { return p.System.Memlock }) {
-		return nil, fmt.Errorf("the model does not lift the limit on locked memory of %s: write hosts: {memlock: unlimited}", f.Device.Name)
+		return nil, fmt.Errorf("the model does not lift the limit on locked memory of %s: write hosts: {memlock: unlimited} into it, or leave --service away", f.Device.Name)
 	}
 	for _, s := range o.Services {
 		name := strings.TrimSuffix(s, ".service")

@@ -177,7 +177,7 @@ func (h *Host) Misbehave(link, scope string, how Wrong) error {
 		return err
 	}
 	if !slices.Contains([]Wrong{Behaves, Lies, Busy, Positive}, how) {
-		return fmt.Errorf("%q is none of lie, busy, positive", how)
+		return fmt.Errorf("%q is none of lie, busy, positive, off", how)
 	}
 	if !slices.Contains(order(), scope) {
 		return fmt.Errorf("%q is none of %s", scope, strings.Join(order(), ", "))
