@@ -70,6 +70,7 @@ type look struct {
 	class    map[render.Key]render.RiskClass
 	held     int
 	owners   int
+	waits    bool   // a change waits to be confirmed
 	refused  string // why nothing may be written
 	says     string
 	bad      bool // it needs somebody's attention
@@ -250,6 +251,9 @@ func (k *keeper) repair(ctx context.Context, l *look, full *rollout.Plan) {
 		k.grudges.forgive(l.at)
 		return
 	}
+	if l.waits = k.Machine.waits(); l.waits {
+		return // it may be what differs
+	}
 	o := rollout.PlanOptions{
 		Model: k.file.Model, Harmless: !k.Always, Spare: func(c render.Change) bool { return k.grudges.bears(c.Key, l.at) },
 	}
@@ -345,6 +349,8 @@ func (l *look) conclude(loadErr error) {
 	case l.says != "":
 	case l.refused != "":
 		l.says, l.bad = "repairs are stopped: "+diag.OneLine(l.refused), true
+	case len(l.drift) > 0 && l.waits:
+		l.says = differs(len(l.drift)) + ": nothing is repaired while a change waits to be confirmed"
 	case len(l.drift) > 0:
 		worst := render.Hitless
 		for _, c := range l.drift {

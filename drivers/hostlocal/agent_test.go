@@ -469,11 +469,19 @@ func TestAgentTakesBack(t *testing.T) {
 			}
 			return string(b)
 		}
+		s.box.set(tcKey, "96")
 		s.after(4 * time.Minute)
 		if got := holds(); got != "A=2\n" {
 			t.Errorf("before its time: %q", got)
 		}
+		if _, commits := s.box.count(); commits != 0 {
+			t.Errorf("%d repairs while a change waits to be confirmed", commits)
+		}
+		s.says("1 setting differs: nothing is repaired while a change waits to be confirmed")
 		s.after(3 * time.Minute)
+		if got := s.box.get(tcKey); got != "104" {
+			t.Errorf("not repaired afterwards: %s", got)
+		}
 		if got := holds(); got != "A=1\n" {
 			t.Errorf("after its time: %q\n%s", got, s.log)
 		}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -62,7 +64,7 @@ func (m Machine) Direct() (*netlink.Device, error) {
 // Expire takes back what was not confirmed in time, where what was to do that is gone too. It takes no lock, and opens
 // nothing, while no change waits.
 func (m Machine) Expire(ctx context.Context) error {
-	if waiting, err := os.ReadDir(filepath.Join(m.State, "pending")); errors.Is(err, fs.ErrNotExist) || err == nil && len(waiting) == 0 {
+	if !m.waits() {
 		return nil
 	}
 	dev, err := m.Direct()
@@ -71,6 +73,15 @@ func (m Machine) Expire(ctx context.Context) error {
 	}
 	defer dev.Close()
 	return dev.Expire(ctx)
+}
+
+// waits reports whether a change waits to be confirmed, or to be taken back; it does when nobody can say.
+func (m Machine) waits() bool {
+	es, err := os.ReadDir(filepath.Join(m.State, "pending"))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return slices.ContainsFunc(es, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".json") })
 }
 
 // Host is the machine's side of a conversation over the wire. Close its device when that is over.
