@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fabricctl/fabricctl/drivers/netlink"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -82,7 +83,7 @@ func (a Agent) Run(ctx context.Context, events <-chan Event, reload <-chan os.Si
 	if err := os.MkdirAll(a.Machine.State, 0o700); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	unlock, err := journal.Lock(ctx, filepath.Join(a.Machine.State, "agent.lock"), "fabricctl-host agent", 0)
+	unlock, err := journal.Lock(ctx, filepath.Join(a.Machine.State, netlink.AgentLock), "fabricctl-host agent", 0)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

@@ -47,6 +47,10 @@ func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 		return render.Facts{}, caps, err
 	}
 	f.Notes = append(f.Notes, d.overdue()...)
+	if d.kept() {
+		f.Notes = append(f.Notes, "the agent of fabricctl-host keeps this host as its host file says, and sets back within a minute what differs from that and makes no link flap: "+
+			"with another model, write its file too (fabricctl host unit; systemctl reload fabricctl-host-agent), or stop the agent")
+	}
 	owners, notes := d.owners(m)
 	f.Owners = owners
 	f.Notes = append(append(f.Notes, notes...), d.networkNotes(m, addrs)...)

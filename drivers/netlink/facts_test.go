@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
@@ -435,5 +438,31 @@ func TestGetterFails(t *testing.T) {
 	c, err := r.Read(t.Context())
 	if _, ok := c.Find(key("pause|eth0|receive")); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
+	}
+}
+
+// Who writes from afar is told that an agent sets back what its file does not say.
+func TestFactsSayAgent(t *testing.T) {
+	r, _ := nicRig(t, "mlx5")
+	says := func() bool {
+		f, _, err := r.Facts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(f.Notes, func(n string) bool { return strings.Contains(n, "the agent of fabricctl-host keeps this host") })
+	}
+	if says() {
+		t.Error("an agent that is not there")
+	}
+	if err := os.MkdirAll(r.cfg.State, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := journal.Lock(t.Context(), filepath.Join(r.cfg.State, AgentLock), "test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if !says() {
+		t.Error("nothing is said of an agent")
 	}
 }

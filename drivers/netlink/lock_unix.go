@@ -17,6 +17,14 @@ import (
 // patience is how long a writer waits for another one: the timer of a transaction, the agent.
 const patience = 10 * time.Second
 
+// AgentLock is the file of the state directory that an agent has locked while it runs.
+const AgentLock = "agent.lock"
+
+// kept reports whether an agent runs on this host.
+func (d *Device) kept() bool {
+	return d.cfg.State != "" && journal.Locked(filepath.Join(d.cfg.State, AgentLock))
+}
+
 // lock keeps other processes from writing, confirming or taking back meanwhile. Who finds it taken says who has it.
 func (d *Device) lock(ctx context.Context) (unlock func(), err error) {
 	if d.cfg.State == "" {

@@ -15,4 +15,9 @@ func (d *Device) lock(context.Context) (unlock func(), err error) { return func(
 
 func writable(string) error { return nil }
 
+// AgentLock is the file of the state directory that an agent has locked while it runs.
+const AgentLock = "agent.lock"
+
+func (d *Device) kept() bool { return false }
+
 func ownSession() *syscall.SysProcAttr { return nil }

@@ -71,6 +71,16 @@ func Lock(ctx context.Context, path, by string, patience time.Duration) (unlock 
 	}
 }
 
+// Locked reports whether a process, this one too, has the lock of a file. It does not keep it, and makes no file.
+func Locked(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
 func writeAt(f *os.File, b []byte) error {
 	_, err := f.WriteAt(b, 0)
 	return err

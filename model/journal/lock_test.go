@@ -42,6 +42,24 @@ func TestLock(t *testing.T) {
 	unlock()
 }
 
+func TestLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if Locked(path) {
+		t.Error("a file that is not there is locked")
+	}
+	unlock, err := Lock(t.Context(), path, "test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Locked(path) {
+		t.Error("what is locked is not")
+	}
+	unlock()
+	if Locked(path) {
+		t.Error("what was unlocked is locked")
+	}
+}
+
 func TestLockSaysWhatItCannot(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Lock(t.Context(), filepath.Join(dir, "none", "lock"), "x", 0); !errors.Is(err, os.ErrNotExist) {
