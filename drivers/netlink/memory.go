@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // memory is what has to be known to put things back byte for byte: the text that a file had before we edited it, and
@@ -18,12 +20,14 @@ import (
 type memory struct {
 	dir  string
 	hook func(string)
+	boot func() string // id of the kernel's boot; "" = not known
 	kept remembered
 }
 
 type remembered struct {
 	Edits []edit            `json:"edits,omitempty"` // the latest last
 	Made  map[string]string `json:"made,omitempty"`  // file of configfs to what it said at first
+	Boot  string            `json:"boot,omitempty"`  // since which configfs is as Made says
 }
 
 // edit is one edit of a file.
@@ -65,6 +69,11 @@ func (m *memory) load() error {
 	if err != nil {
 		return fmt.Errorf("what was there before our edits is not readable: %w: move %s away to go on without it", err, m.file())
 	}
+	if now := m.boot(); now != "" && m.kept.Boot != "" && now != m.kept.Boot {
+		maps.DeleteFunc(m.kept.Made, func(name, _ string) bool { // with the kernel that had it
+			return strings.HasPrefix(name, "/sys/") || strings.HasPrefix(name, "sys/") || strings.HasPrefix(name, switching(""))
+		})
+	}
 	return nil
 }
 
@@ -72,6 +81,7 @@ func (m *memory) store() error {
 	if m.dir == "" {
 		return nil
 	}
+	m.kept.Boot = m.boot()
 	return put(m.file(), m.kept, m.hook)
 }
 

@@ -103,7 +103,7 @@ func New(cfg Config) *Device {
 	if d.cfg.Hook == nil {
 		d.cfg.Hook = func(string) {}
 	}
-	d.memory = memory{dir: cfg.State, hook: d.cfg.Hook}
+	d.memory = memory{dir: cfg.State, hook: d.cfg.Hook, boot: d.boot}
 	d.nccl = file{path: filepath.Join(cfg.Root, render.NCCLPath), hook: d.cfg.Hook}
 	d.limits = file{path: filepath.Join(cfg.Root, render.MemlockPath), hook: d.cfg.Hook}
 	return d

@@ -453,3 +453,24 @@ func TestConfigfs(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A directory of configfs that was ours is gone after a reboot: one by that name is somebody else's.
+func TestConfigfsAfterReboot(t *testing.T) {
+	r, _ := nicRig(t, "mlx5")
+	r.tree.files["proc/sys/kernel/random/boot_id"] = "one\n"
+	cs := changes(t, r, "roce|eth0|tos=104", "roce|eth0|mode=v1")
+	if err := r.Commit(t.Context(), "tx1", cs, 0); err != nil {
+		t.Fatal(err)
+	}
+	r.tree.files["proc/sys/kernel/random/boot_id"] = "two\n"
+	const dir = "sys/kernel/config/rdma_cm/mlx5_0"
+	if err := mkdirRDMACM(r.tree, dir); err != nil {
+		t.Fatal(err)
+	}
+	r.tree.files[dir+"/ports/1/default_roce_tos"], r.tree.files[dir+"/ports/1/default_roce_mode"] = "104\n", "IB/RoCE v1\n"
+	r.reopen()
+	err := r.Commit(t.Context(), "tx2", changes(t, r, "roce|eth0|tos=-", "roce|eth0|mode=-"), 0)
+	if err == nil || !strings.Contains(err.Error(), "was not made by fabricctl") || !there(r.tree, dir) || r.tree.files[dir+"/ports/1/default_roce_tos"] != "104\n" {
+		t.Errorf("got %v; it is there: %v", err, there(r.tree, dir))
+	}
+}
