@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -204,6 +205,9 @@ func (s *server) do(ctx context.Context, q request) (r reply, err error) {
 func (s *server) write(ctx context.Context, q request) error {
 	d := s.host.Device
 	if q.Op == "commit" {
+		if q.Within < 0 || q.Within > math.MaxInt64/int64(time.Millisecond) { // a window must not become none
+			return fmt.Errorf("%w: a window of %d ms", ErrProtocol, q.Within)
+		}
 		if s.host.Holds != nil {
 			hs, err := s.host.Holds.List(ctx)
 			if err = cmp.Or(err, heldBy(hs, q.Changes)); err != nil {

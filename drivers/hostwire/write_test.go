@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net"
 	"path/filepath"
 	"strings"
@@ -221,4 +222,14 @@ func TestSilenceStopsAWrite(t *testing.T) {
 		}
 		c.Close()
 	})
+}
+
+// A window that is too long to be counted is refused: it must not become none.
+func TestEndlessWindow(t *testing.T) {
+	b := &timedBox{}
+	c := talk(t, Host{Device: b})
+	err := c.Commit(t.Context(), "tx1", nil, math.MaxInt64)
+	if !errors.Is(err, ErrProtocol) || len(b.allow) > 0 {
+		t.Errorf("got %v after %d commits", err, len(b.allow))
+	}
 }
