@@ -256,6 +256,8 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 	case hint != "":
 	case f.usual(key) != "":
 		hint = "it is called " + f.usual(key) + " here"
+	case slices.Contains(siblings, "host-"+key):
+		hint = "did you mean host-" + key + "?"
 	case path == "manage":
 		hint = "ownership is by switches and hosts here; what differs for a role stands under overrides.ROLE.manage"
 	case strings.HasPrefix(path, "overrides.") && f.kid("devices") != nil && key == "ports":

@@ -213,7 +213,11 @@ func checkText(d *check.Device) string {
 	}
 	for _, a := range d.Areas {
 		if a.NotKnown > 0 {
-			line("%s is not known on %s: the configuration does not say", a.Name, diag.Count(a.NotKnown, "port"))
+			why := "the configuration does not say"
+			if a.Name == intent.AreaCC.String() {
+				why = "the tools of the system, by which a host is looked at here, do not show it; fabricctl-host status does"
+			}
+			line("%s is not known on %s: %s", a.Name, diag.Count(a.NotKnown, "port"), why)
 		}
 	}
 	if len(d.Unbound) > 0 {

@@ -18,7 +18,7 @@ import (
 // abilities says what the device can do for an apply.
 func (d *Diagnosis) abilities() {
 	if d.OS == "linux" {
-		d.add(Abilities, "all", NotTried, "what a host can do is fabricctl-host's to say, which apply copies there", "")
+		d.add(Abilities, "all", NotTried, "what a host can do is fabricctl-host's to say, which plan and apply copy there", "")
 		return
 	}
 	c := d.Caps

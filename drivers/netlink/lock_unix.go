@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -30,7 +31,9 @@ func (d *Device) lock(ctx context.Context) (unlock func(), err error) {
 	if d.cfg.State == "" {
 		return func() {}, nil
 	}
-	if err := os.MkdirAll(d.cfg.State, 0o755); err != nil {
+	if err := os.MkdirAll(d.cfg.State, 0o755); errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w: it takes root to set a host", err)
+	} else if err != nil {
 		return nil, err
 	}
 	by := filepath.Base(os.Args[0])
