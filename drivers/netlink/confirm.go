@@ -277,12 +277,38 @@ func (d *Device) takeBack(ctx context.Context, p pending) error {
 	undo := slices.DeleteFunc(slices.Clone(p.Undo), func(c render.Change) bool {
 		return slices.ContainsFunc(moved, func(m render.Change) bool { return m.Key == c.Key })
 	})
-	w, err := d.plan(ctx, undo)
-	if err != nil {
-		return err
-	}
-	if err := w.run(ctx); err != nil {
+	if err := d.undo(ctx, undo); err != nil {
 		return err
 	}
 	return d.forgetPending(p.ID)
+}
+
+// undo carries out a way back. Where it cannot as a whole, it does what it can, link by link and file by file: one of them
+// may be the way to this host.
+func (d *Device) undo(ctx context.Context, cs []render.Change) error {
+	carry := func(cs []render.Change) error {
+		w, err := d.plan(ctx, cs)
+		if err != nil {
+			return err
+		}
+		return w.run(ctx)
+	}
+	whole := carry(cs)
+	if whole == nil || ctx.Err() != nil {
+		return whole
+	}
+	var objects []string
+	for _, c := range cs {
+		if !slices.Contains(objects, c.Key.Object) {
+			objects = append(objects, c.Key.Object)
+		}
+	}
+	if len(objects) < 2 {
+		return whole
+	}
+	var errs []error
+	for _, o := range objects {
+		errs = append(errs, carry(slices.DeleteFunc(slices.Clone(cs), func(c render.Change) bool { return c.Key.Object != o })))
+	}
+	return errors.Join(errs...)
 }

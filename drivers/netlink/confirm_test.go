@@ -352,3 +352,29 @@ func TestDCBXRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A NIC that cannot be taken back, as its firmware rules again, keeps no other one from it: that may lead to the host.
+func TestTakeBackGoesOn(t *testing.T) {
+	r, n := nicRig(t, "mlx5")
+	r.mlx5("eth1", "18", "mlx5_1")
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	cs := changes(t, r, "pfc|eth0|priorities=3", "link|eth1|mtu=9000", "nccl|/etc/nccl.conf|A=1")
+	if err := r.Commit(t.Context(), "tx1", cs, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX &^= dcb.Host })
+	r.clock = r.clock.Add(2 * time.Minute)
+	if err := r.Expire(t.Context()); err == nil || !strings.Contains(err.Error(), "eth0") {
+		t.Errorf("got %v", err)
+	}
+	if got := read(t, r.Device); !strings.Contains(got, "link|eth1|mtu 1500\n") || strings.Contains(got, "nccl.conf|A 1") {
+		t.Errorf("eth1 is not as it was:\n%s", got)
+	}
+	n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+	if err := r.Expire(t.Context()); err != nil || n.Hardware().PFC.Enabled != 0 {
+		t.Errorf("got %v, PFC %x", err, n.Hardware().PFC.Enabled)
+	}
+	if ps, err := r.Pending(t.Context()); err != nil || len(ps) > 0 {
+		t.Errorf("still pending: %v, %v", ps, err)
+	}
+}
