@@ -43,13 +43,8 @@ func Lock(ctx context.Context, path, by string, patience time.Duration) (unlock 
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:
-			b, err := json.Marshal(lockNote{By: by, PID: os.Getpid()})
-			if err == nil {
-				err = errors.Join(f.Truncate(0), writeAt(f, append(b, '\n')))
-			}
-			if err != nil {
-				_ = f.Close()
-				return nil, fmt.Errorf("lock: %w", err)
+			if b, err := json.Marshal(lockNote{By: by, PID: os.Getpid()}); err == nil {
+				_ = errors.Join(f.Truncate(0), writeAt(f, append(b, '\n'))) // a full disk must not stop who takes a change back
 			}
 			return func() { _ = errors.Join(f.Truncate(0), f.Close()) }, nil // the end of f is the end of the lock
 		case errors.Is(err, syscall.EINTR):

@@ -84,3 +84,19 @@ func TestLockSaysWhatItCannot(t *testing.T) {
 		t.Errorf("a note that is none: %v", err)
 	}
 }
+
+// On a disk that is full nobody can be told who has the lock; that keeps nobody from having it.
+func TestLockOnAFullDisk(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	unlock, err := Lock(t.Context(), full, "test", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if !Locked(full) {
+		t.Error("it is not locked")
+	}
+}
