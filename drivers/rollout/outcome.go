@@ -51,7 +51,7 @@ func (r Rules) outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []
 	if len(l) == 0 {
 		return nil
 	}
-	r.advise(l, after, want, ds)
+	r.advise(l, after, want, ds, left)
 	now := spotsOf(r.Check(net(func(o outlooks) intent.Device { return o.now }), f))
 	free := now
 	if len(left) > 0 {
@@ -74,8 +74,9 @@ func (r Rules) outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []
 }
 
 // advise gives findings that the model does not share the hints that help: to own what nobody owns, and else, where devices
-// must not be written, to mend that. What the rules say themselves is how to change a model, which is right.
-func (r Rules) advise(l diag.List, after, want *intent.Net, ds []outlooks) {
+// must not be written, to mend that, or where something is held, to wait. What the rules say themselves is how to change
+// a model, which is right.
+func (r Rules) advise(l diag.List, after, want *intent.Net, ds []outlooks, left []string) {
 	var refused []string
 	for _, d := range ds {
 		if d.refused {
@@ -87,9 +88,16 @@ func (r Rules) advise(l diag.List, after, want *intent.Net, ds []outlooks) {
 		rules[i] = l[i].Hint
 	}
 	r.Advise(l, after, want)
+	var ways []string
+	if len(refused) > 0 {
+		ways = append(ways, "mend what this plan refuses on "+some(refused))
+	}
+	if len(left) > 0 {
+		ways = append(ways, "wait for the end of what is held on "+some(left))
+	}
 	for i := range l {
-		if len(refused) > 0 && l[i].Hint == rules[i] {
-			l[i].Hint = "nothing in the model: mend what this plan refuses on " + some(refused)
+		if len(ways) > 0 && l[i].Hint == rules[i] {
+			l[i].Hint = "nothing in the model: " + strings.Join(ways, ", or ")
 		}
 	}
 }

@@ -498,6 +498,10 @@ func TestPlanOutlook(t *testing.T) {
 	if hint, l := "nothing in the model: mend what this plan refuses on b", theRules().outcome(nil, ours, kept, nil); len(l) != 1 || l[0].Hint != hint {
 		t.Errorf("%v: want the hint %q", l, hint)
 	}
+	kept[1].refused = false
+	if hint, l := "nothing in the model: wait for the end of what is held on b", theRules().outcome(nil, ours, kept, []string{"b"}); len(l) != 1 || l[0].Hint != hint {
+		t.Errorf("%v: want the hint %q", l, hint)
+	}
 	if l := theRules().outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
 		t.Errorf("an end that is not known: %v", l)
 	}
