@@ -91,6 +91,10 @@ func (d *Device) nicFacts(ctx context.Context, f *render.Facts, m *machine, addr
 				break
 			}
 		}
+		if unseen(d.tree, n.hw) {
+			h.QPs = -1
+			f.Notes = append(f.Notes, n.Name+": "+outOfSight)
+		}
 		f.NICs = append(f.NICs, h)
 		f.Notes = append(f.Notes, notes...)
 		e, known := cat.Entry(profiles.KindPersonality, h.Personality)

@@ -140,6 +140,28 @@ func physical(t Tree, device string) string {
 	return ""
 }
 
+// unseen reports whether a NIC has virtual functions whose queue pairs are not shown here: those that a virtual machine has,
+// and any where the kernel shows RDMA devices to their own network namespace alone (ib_core's netns_mode).
+func unseen(t Tree, h hardware) bool {
+	if h.pci == "" || h.vfOf != "" {
+		return false
+	}
+	dir := path.Join(sysPCI, h.pci)
+	vfs, err := strconv.Atoi(said(t, dir+"/sriov_numvfs"))
+	if err != nil || vfs < 1 {
+		return false
+	}
+	if said(t, "sys/module/ib_core/parameters/netns_mode") == "N" {
+		return true
+	}
+	for i := range min(vfs, 1<<16) {
+		if base(t, fmt.Sprintf("%s/virtfn%d/driver", dir, i)) == "vfio-pci" {
+			return true
+		}
+	}
+	return false
+}
+
 // carries reports whether the port has GIDs of that link.
 func (p rdmaPort) carries(link string) bool {
 	return link != "" && slices.ContainsFunc(p.gids, func(e gidEntry) bool { return e.link == link })

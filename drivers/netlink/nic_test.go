@@ -474,3 +474,32 @@ func TestConfigfsAfterReboot(t *testing.T) {
 		t.Errorf("got %v; it is there: %v", err, there(r.tree, dir))
 	}
 }
+
+// Queue pairs of a virtual machine, and of a namespace that has its RDMA devices to itself, cannot be counted from here.
+func TestJobsOutOfSight(t *testing.T) {
+	for _, tt := range []struct {
+		name, driver, shared string
+		unseen               bool
+	}{
+		{"of a virtual machine", "vfio-pci", "Y", true},
+		{"of a namespace", "mlx5_core", "N", true},
+		{"in sight", "mlx5_core", "Y", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, n := nicRig(t, "mlx5")
+			n.Alter(func(h *dcbfake.Hardware) { h.DCBX |= dcb.Host })
+			pf, vf := "sys/devices/pci0000:17/0000:17:00.0", "sys/devices/pci0000:17/0000:17:00.2"
+			r.tree.files[pf+"/sriov_numvfs"], r.tree.files["sys/module/ib_core/parameters/netns_mode"] = "1\n", tt.shared+"\n"
+			r.tree.files["sys/bus/pci/drivers/"+tt.driver+"/module"] = ""
+			r.tree.links[pf+"/virtfn0"], r.tree.links[vf+"/physfn"], r.tree.links[vf+"/driver"] = vf, pf, "sys/bus/pci/drivers/"+tt.driver
+			f, _, err := r.Facts(t.Context())
+			if err != nil || (f.NICs[0].QPs == -1) != tt.unseen {
+				t.Errorf("the facts say %d, %v", f.NICs[0].QPs, err)
+			}
+			err = r.Commit(t.Context(), "tx1", changes(t, r, "pfc|eth0|priorities=3"), 0)
+			if errors.Is(err, drivers.ErrJobs) != tt.unseen || (n.Flaps() == 0) != tt.unseen {
+				t.Errorf("got %v after %d flaps", err, n.Flaps())
+			}
+		})
+	}
+}

@@ -59,6 +59,8 @@ func (n *nicWork) guard(ctx context.Context, what string, e profiles.Effect) err
 	return n.w.noJobs(ctx, what, n.nic)
 }
 
+const outOfSight = "it has virtual functions in virtual machines, or in network namespaces with RDMA devices of their own: their queue pairs cannot be counted from here"
+
 // noJobs refuses with drivers.ErrJobs while programs have queue pairs over one of the NICs, unless there is leave.
 func (w *work) noJobs(ctx context.Context, what string, nics ...*nic) error {
 	d := w.d
@@ -67,6 +69,9 @@ func (w *work) noJobs(ctx context.Context, what string, nics ...*nic) error {
 	}
 	var qps map[string]int
 	for _, x := range nics {
+		if unseen(d.tree, x.hw) {
+			return d.named("commit", fmt.Errorf("%w: %s of %s may end them, and %s", drivers.ErrJobs, what, x.Name, outOfSight))
+		}
 		over := w.m.over(x)
 		if len(over) == 0 {
 			continue
