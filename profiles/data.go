@@ -12,7 +12,6 @@ import (
 )
 
 // The rows of hosts' kinds and of switches', as package rows makes them of data/; go test ./profiles/rows -update writes them anew.
-//
 var (
 	//go:embed hosts.rows
 	hostRows string
@@ -138,9 +137,9 @@ func (r *row) parse() (Entry, error) {
 
 // rowReader reads one row.
 type rowReader struct {
-	kind  Kind
-	file  string
-	errs  []error
+	kind Kind
+	file string
+	errs []error
 }
 
 func (r *rowReader) fail(n *node, format string, a ...any) {

@@ -1,9 +1,9 @@
 package profiles
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
-	"cmp"
 	"slices"
 
 	"github.com/fabricctl/fabricctl/model/units"

@@ -24,8 +24,11 @@ func All(fsys fs.FS, base string) (hosts, switches []byte, err error) {
 		to        *[]byte
 		kind, dir string
 	}{
-		{&hosts, "nic", "data/nics"}, {&hosts, "personality", "data/personalities"}, {&hosts, "compat", "data/compat"},
-		{&switches, "asic", "data/asics"}, {&switches, "platform", "data/platforms"},
+		{&hosts, "nic", "data/nics"},
+		{&hosts, "personality", "data/personalities"},
+		{&hosts, "compat", "data/compat"},
+		{&switches, "asic", "data/asics"},
+		{&switches, "platform", "data/platforms"},
 	} {
 		files, err := fs.ReadDir(fsys, of.dir)
 		if err != nil {

@@ -27,4 +27,3 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
-
