@@ -59,8 +59,21 @@ const Beside = " beside "
 
 func linuxKey(scope, link, field string) Key { return Key{scope, link, field} }
 func linuxMTU(link string) Key               { return Key{"link", link, "mtu"} }
-func linuxDSCP(link string, d int) Key       { return Key{"app", link, "dscp " + strconv.Itoa(d)} }
+func linuxDSCP(link string, d int) Key       { return Key{"app", link, linuxCodePoints[d&63].key} }
 func ncclKey(name string) Key                { return Key{"nccl", NCCLPath, name} }
+
+// linuxCodePoints are the words of each code point: they are asked for on every NIC of every host.
+var linuxCodePoints = func() (words [64]struct {
+	key   string
+	field intent.Field
+},
+) {
+	for i := range words {
+		n := strconv.Itoa(i)
+		words[i].key, words[i].field = "dscp "+n, intent.Field("dscp."+n)
+	}
+	return words
+}()
 
 var linuxMemlock = Key{"limit", MemlockPath, "memlock"}
 
@@ -123,7 +136,7 @@ func linuxOwns(d intent.Device, f Facts) func(Key) bool {
 	r := linuxRendered(&d, f)
 	for i := range r.config {
 		k := r.config[i].Key
-		active := slices.DeleteFunc(slices.Clone(r.by[k]), func(p *intent.Port) bool { return p.State != intent.Active })
+		active := slices.DeleteFunc(append([]*intent.Port{r.by[i].first}, r.by[i].more...), func(p *intent.Port) bool { return p.State != intent.Active })
 		own[k] = len(active) > 0 && !slices.ContainsFunc(active, func(p *intent.Port) bool { return p.Manage.Owned()&linuxAreas(k) == 0 })
 	}
 	for _, n := range r.mapped {

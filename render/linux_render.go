@@ -20,10 +20,16 @@ type linuxRenderer struct {
 	f      Facts
 	config Config
 	at     map[Key]int
-	by     map[Key][]*intent.Port // who asks for a key
-	mapped []*linuxNIC            // whose app table is rendered
+	by     []asking    // who asks for a setting of config, at the same index
+	mapped []*linuxNIC // whose app table is rendered
 	nics   []*linuxNIC
 	found  diag.List
+}
+
+// asking are the ports that ask for one setting; nearly always it is one.
+type asking struct {
+	first *intent.Port
+	more  []*intent.Port
 }
 
 // linuxNIC is a port that is bound to an interface.
@@ -44,7 +50,8 @@ func linuxRender(d intent.Device, f Facts) (Config, diag.List) {
 }
 
 func linuxRendered(d *intent.Device, f Facts) *linuxRenderer {
-	r := &linuxRenderer{d: d, f: f, at: map[Key]int{}, by: map[Key][]*intent.Port{}}
+	const most = 96 // settings of a NIC with all code points
+	r := &linuxRenderer{d: d, f: f, at: make(map[Key]int, most*len(d.Ports))}
 	for i := range d.Ports {
 		p := &d.Ports[i]
 		if p.State == intent.Absent || p.Iface == "" {
@@ -148,15 +155,15 @@ func (n *linuxNIC) unable(fails bool, area intent.Area, field intent.Field, hint
 // put asks for a key. Two NICs that share one may not differ.
 func (n *linuxNIC) put(k Key, v string, field intent.Field) {
 	r, o := n.linuxRenderer, n.d.Origin(n.port, field)
-	r.by[k] = append(r.by[k], n.port)
 	j, ok := r.at[k]
 	if !ok {
 		r.at[k] = len(r.config)
-		r.config = append(r.config, Setting{k, v, o})
+		r.config, r.by = append(r.config, Setting{k, v, o}), append(r.by, asking{first: n.port})
 		return
 	}
+	r.by[j].more = append(r.by[j].more, n.port)
 	if was := r.config[j].Value; was != v {
-		first := r.by[k][0].Name
+		first := r.by[j].first.Name
 		n.say("one-value", diag.Error, o, fmt.Sprintf("give %s and %s the same value", first, n.port.Name),
 			"%s has one value on %s: %s asks for %s, %s for %s", k, n.d.Name, first, was, n.port.Name, v)
 	}
@@ -240,7 +247,7 @@ func (n *linuxNIC) maps() {
 		if priority == intent.Unmapped || n.Default(d) == v || n.AppPriorityIsTC && int(priority) >= n.classes() {
 			continue
 		}
-		n.put(linuxDSCP(n.port.Iface, d), v, intent.Field("dscp."+strconv.Itoa(d)))
+		n.put(linuxDSCP(n.port.Iface, d), v, linuxCodePoints[d].field)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -144,13 +145,18 @@ func linuxField(scope, field string) [2]string {
 	return [2]string{scope, field}
 }
 
-// linuxText writes a block for each interface, with blank lines around those of more than one line. Keys that no knob has are left out.
-func linuxText(c Config) []byte {
-	knobs := linuxKnobs()
+// linuxRanks is the order of knobs in a text, from 1.
+var linuxRanks = sync.OnceValue(func() map[[2]string]int {
 	rank := map[[2]string]int{}
-	for i, k := range knobs {
+	for i, k := range linuxKnobs() {
 		rank[[2]string{k.scope, k.field}] = i + 1
 	}
+	return rank
+})
+
+// linuxText writes a block for each interface, with blank lines around those of more than one line. Keys that no knob has are left out.
+func linuxText(c Config) []byte {
+	rank := linuxRanks()
 	app := rank[[2]string{"pause", "send"}] // its lines follow these
 	type line struct {
 		object, text string

@@ -7,7 +7,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
-// Shared renders the devices of one Net, and twins among the switches once: of a fabric's leaves, most are. The zero
+// Shared renders the devices of one Net, and twins among them once: of a fabric's leaves, and of its hosts, most are. The zero
 // value is ready, and it may be used by several goroutines.
 type Shared struct {
 	mu   sync.Mutex
@@ -19,7 +19,7 @@ type sharedRendering struct {
 	config Config
 }
 
-// sharedKinds bounds how many renderings are kept. Where there are more kinds of switches, the others are rendered each
+// sharedKinds bounds how many renderings are kept. Where there are more kinds of devices, the others are rendered each
 // for itself.
 const sharedKinds = 32
 
@@ -27,9 +27,10 @@ const sharedKinds = 32
 // of one of the twins.
 //
 // What a device is called is part of findings alone, so only renderings without any are shared; and what it says about
-// itself decides nothing on a switch but the names of adopted objects.
+// itself decides nothing on a switch but the names of adopted objects. What a host says of its NICs decides much: hosts that were
+// asked are rendered each for itself.
 func (s *Shared) Render(d *Dialect, dev *intent.Device, f Facts) (Config, diag.List) {
-	if dev.Host || len(f.Names) > 0 {
+	if len(f.Names) > 0 || dev.Host && (f.Hostname != "" || len(f.NICs) > 0 || len(f.Aliases) > 0) {
 		return d.Render(*dev, f)
 	}
 	s.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/intent"
 )
 
-// Twins are rendered once; whoever has findings, has names of its own, or is a host, each for itself.
+// Twins are rendered once; whoever has findings, has names of its own, or is a host that was asked, each for itself.
 func TestSharedRendersTwinsOnce(t *testing.T) {
 	var n atomic.Int32
 	d := &Dialect{Render: func(d intent.Device, f Facts) (Config, diag.List) {
@@ -29,7 +29,8 @@ func TestSharedRendersTwinsOnce(t *testing.T) {
 	}{
 		{"twins", intent.Device{Tier: 1}, Facts{}, 1},
 		{"with findings", intent.Device{Tier: 9}, Facts{}, 5},
-		{"hosts", intent.Device{Tier: 1, Host: true}, Facts{}, 5},
+		{"hosts", intent.Device{Tier: 1, Host: true}, Facts{}, 1},
+		{"hosts that were asked", intent.Device{Tier: 1, Host: true}, Facts{Hostname: "leaf"}, 5},
 		{"with adopted objects", intent.Device{Tier: 1}, Facts{Names: Names{Key{"X", "a", ""}: "b"}}, 5},
 	} {
 		n.Store(0)

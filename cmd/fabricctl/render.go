@@ -84,7 +84,9 @@ func renderAll(net *intent.Net, only []string) ([]renderedDevice, error) {
 		}
 	}
 	var res []renderedDevice
-	for _, dev := range net.Devices {
+	var shared render.Shared
+	for i := range net.Devices {
+		dev := &net.Devices[i]
 		if len(only) > 0 && !slices.Contains(only, dev.Name) || dev.State == intent.Absent {
 			continue
 		}
@@ -92,7 +94,7 @@ func renderAll(net *intent.Net, only []string) ([]renderedDevice, error) {
 		if d == nil {
 			return nil, fmt.Errorf("%s: there is no dialect for platform %s", dev.Name, dev.Platform)
 		}
-		c, _ := d.Render(dev, render.Facts{})
+		c, _ := shared.Render(d, dev, render.Facts{})
 		res = append(res, renderedDevice{dev.Name, d.OS, string(d.Text(c))})
 	}
 	return res, nil

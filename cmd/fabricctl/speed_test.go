@@ -40,9 +40,11 @@ func rendered(text []byte) ([][]byte, error) {
 	net, l := intent.Resolve(f)
 	l.Add(lint.Check(net, f)...)
 	out := make([][]byte, len(net.Devices))
-	for i, d := range net.Devices {
+	var shared render.Shared
+	for i := range net.Devices {
+		d := &net.Devices[i]
 		dialect := render.ByOS(d.OS())
-		c, more := dialect.Render(d, render.Facts{})
+		c, more := shared.Render(dialect, d, render.Facts{})
 		l.Add(more...)
 		out[i] = dialect.Text(c)
 	}
