@@ -78,6 +78,14 @@ func (w *wire) reset() bool {
 	return w.resets >= 0
 }
 
+// next resets as many connections from now on, and is how many there were up to here.
+func (w *wire) next(resets int) (dialled int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dialled, w.dialled, w.resets = w.dialled, 0, resets
+	return dialled
+}
+
 func (w *wire) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -278,18 +286,19 @@ func TestLoginResets(t *testing.T) {
 	cfg = through(t, cfg, w)
 	var waited []time.Duration
 	cfg.Wait = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
-	w.resets = 2
+	w.next(2)
 	text(t, dial(t, cfg))
-	if w.dialled != 3 || len(waited) != 2 || waited[0] > time.Second || waited[1] < waited[0]/2 {
-		t.Errorf("%d connections, after %v", w.dialled, waited)
+	n := w.next(99)
+	if n != 3 || len(waited) != 2 || waited[0] > time.Second || waited[1] < waited[0]/2 {
+		t.Errorf("%d connections, after %v", n, waited)
 	}
-	w.resets, w.dialled = 99, 0
-	if _, err := Dial(t.Context(), cfg); !errors.Is(err, ssh.ErrReset) || w.dialled != 4 || !strings.HasSuffix(err.Error(), "the server closed the connection during the handshake, 4 times") {
-		t.Errorf("%v after %d connections", err, w.dialled)
+	_, err := Dial(t.Context(), cfg)
+	if n = w.next(99); !errors.Is(err, ssh.ErrReset) || n != 4 || !strings.HasSuffix(err.Error(), "the server closed the connection during the handshake, 4 times") {
+		t.Errorf("%v after %d connections", err, n)
 	}
 	cfg.Wait = func(context.Context, time.Duration) error { return context.Canceled }
-	w.dialled = 0
-	if _, err := Dial(t.Context(), cfg); !errors.Is(err, ssh.ErrReset) || w.dialled != 1 {
-		t.Errorf("who is in a hurry: %v after %d connections", err, w.dialled)
+	_, err = Dial(t.Context(), cfg)
+	if n = w.next(0); !errors.Is(err, ssh.ErrReset) || n != 1 {
+		t.Errorf("who is in a hurry: %v after %d connections", err, n)
 	}
 }
