@@ -74,7 +74,8 @@ const (
 
 // SonicMlnx is SONiC's formula for Mellanox switches (sonic-swss cfgmgr/buffer_headroom_mellanox.lua; SONiC document
 // dynamically-headroom-calculation.md): xoff = L + P C, rounded up to KiB, where C is how much more than their size
-// packets take in cells, L the lossless MTU, and P the port's MTU with all that is under way.
+// packets take in cells, L the lossless MTU, and P the port's MTU with all that is under way. Where small packets alone would need
+// over 2 KiB more, 2 KiB are added; both sides of that comparison are rounded, so a slightly longer cable may need 1 KiB less.
 func SonicMlnx(in Sonic) Headroom {
 	s := in.propagation(in.occupancy(in.small()))
 	xoff := s.sum(kib)
