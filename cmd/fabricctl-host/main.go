@@ -22,7 +22,6 @@ import (
 
 	"github.com/fabricctl/fabricctl/cmd/hostverb"
 	"github.com/fabricctl/fabricctl/cmd/show"
-	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/drivers/hostwire"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -276,18 +275,7 @@ func serve(ctx context.Context, c *call) error {
 	return hostwire.Serve(ctx, c.prog.In, c.raw, h, hello)
 }
 
-func revert(ctx context.Context, c *call) error {
-	m, err := c.machine()
-	if err != nil {
-		return err
-	}
-	dev, err := m.Direct()
-	if err != nil {
-		return err
-	}
-	defer dev.Close()
-	return dev.Await(ctx, drivers.TxID(c.args[0]))
-}
+func revert(ctx context.Context, c *call) error { return c.prog.Await(ctx, c.args[0]) }
 
 // read prints the settings in the host form of the linux dialect, after the facts as comments.
 func read(ctx context.Context, c *call) error {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"strconv"
@@ -28,16 +26,9 @@ func (a *app) engine(open func(context.Context, string) (drivers.Device, error))
 		return nil, err
 	}
 	return &rollout.Engine{
-		Open: open, Dialect: render.ByOS, Rules: rollout.Rules{Check: lint.Check, Advise: lint.Advise}, StateDir: dir, Tool: toolVersion(), Now: time.Now, NewID: newRunID,
+		Open: open, Dialect: render.ByOS, Rules: rollout.Rules{Check: lint.Check, Advise: lint.Advise}, StateDir: dir, Tool: toolVersion(), Now: time.Now, NewID: func() string { return rollout.NewRunID(time.Now()) },
 		Log: a.log, Hook: hook, Progress: a.progress, Parallel: a.parallel, ReadOnly: a.readOnly,
 	}, nil
-}
-
-// newRunID is a time to sort by and eight random digits, short enough to be part of a session's name on a device.
-func newRunID() string {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return time.Now().UTC().Format("060102-150405") + "-" + hex.EncodeToString(b[:])
 }
 
 // progress tells what is being done to a device, one line each.

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fabricctl/fabricctl/cmd/hostverb"
-	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/model/intent"
 )
@@ -240,16 +239,7 @@ func (a *app) newHostRevert() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := p.Machine(nil, hostverb.Options{})
-			if err != nil {
-				return err
-			}
-			dev, err := m.Direct()
-			if err != nil {
-				return err
-			}
-			defer dev.Close()
-			return dev.Await(c.Context(), drivers.TxID(args[0]))
+			return p.Await(c.Context(), args[0])
 		},
 	}
 }

@@ -45,7 +45,7 @@ func (p *Program) Agent(ctx context.Context, reload <-chan os.Signal, o Options)
 			return nil, err
 		}
 		e := p.engine(m)
-		e.NewID = func() string { return hostlocal.RunPrefix + newRunID() }
+		e.NewID = func() string { return hostlocal.RunPrefix + rollout.NewRunID(e.Now()) }
 		e.Progress = func(ev rollout.Event) { p.Log.Debug(show.Event(ev)) }
 		return e, nil
 	}

@@ -10,10 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 )
@@ -142,15 +142,24 @@ func (p *Program) Machine(file *hostlocal.File, o Options) (hostlocal.Machine, e
 // engine plans and applies on the machine.
 func (p *Program) engine(m hostlocal.Machine) *rollout.Engine {
 	return &rollout.Engine{
-		Open: m.Open, Dialect: hostlocal.Dialect, StateDir: m.State, Tool: p.Version, Now: time.Now, NewID: newRunID,
+		Open: m.Open, Dialect: hostlocal.Dialect, StateDir: m.State, Tool: p.Version, Now: time.Now, NewID: func() string { return rollout.NewRunID(time.Now()) },
 		Log: p.Log, ReadOnly: p.ReadOnly, Parallel: 1,
 		Progress: func(e rollout.Event) { fmt.Fprintln(p.Err, show.Event(e)) },
 	}
 }
 
-// newRunID is a time to sort by and eight random digits.
-func newRunID() string {
-	return fmt.Sprintf("%s-%08x", time.Now().UTC().Format("060102-150405"), rand.Uint32())
+// Await waits for the deadline of a change that is not confirmed, and takes it back: what the timer of a change starts.
+func (p *Program) Await(ctx context.Context, tx string) error {
+	m, err := p.Machine(nil, Options{})
+	if err != nil {
+		return err
+	}
+	dev, err := m.Direct()
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	return dev.Await(ctx, drivers.TxID(tx))
 }
 
 // printJSON writes a result as one indented JSON document.

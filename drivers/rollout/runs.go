@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sort"
@@ -13,6 +14,11 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
 )
+
+// NewRunID is a time to sort by and eight random digits, short enough to be part of a session's name on a device.
+func NewRunID(now time.Time) string {
+	return fmt.Sprintf("%s-%08x", now.UTC().Format("060102-150405"), rand.Uint32())
+}
 
 // Status says where a run stands.
 type Status string
