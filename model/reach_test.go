@@ -133,7 +133,7 @@ func TestParseAddress(t *testing.T) {
 
 // FuzzVia: jump hosts that are accepted have one canonical form, which reads back as the same hops, none of them empty.
 func FuzzVia(f *testing.F) {
-	for _, s := range []string{"jump", "ops@jump:2222", "a,b , c@[::1]:22", "[::1]", "::1", "1.2.3.4:22", "me:pw@jump", "@", "jump:0", "a,,b", ",", "[jump]:22", "a@b@c", "jump:", "[::1]:"} {
+	for _, s := range []string{"jump", "ops@jump:2222", "a,b , c@[::1]:22", "[::1]", "::1", "1.2.3.4:22", "me:pw@jump", "@", "jump:0", "a,,b", ",", "[jump]:22", "a@b@c", "jump:", "[::1]:", "[fe80::1%eth0]:22", "[::1%%% O\x1a+]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

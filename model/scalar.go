@@ -409,6 +409,9 @@ func checkedText(noun, pattern string, bad func(string) *problem) *scalar {
 func addressScalar() *scalar {
 	return &scalar{noun: "IP address or host name", schema: hostSchema(addressPattern), parse: func(s string) (string, *problem) {
 		if a, err := netip.ParseAddr(s); err == nil {
+			if zone := a.Zone(); zone != "" && !(len(zone) < 16 && isName(zone, "-_.")) { // anything may stand there for the library
+				return "", &problem{"value", "has a zone that is not the name of an interface", "write " + a.WithZone("").String() + "%eth0, or without a zone"}
+			}
 			return a.String(), nil
 		}
 		if userinfo(s) {
