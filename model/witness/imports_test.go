@@ -28,7 +28,7 @@ const module = "github.com/fabricctl/fabricctl/"
 type row struct{ packages, may string }
 
 const (
-	all       = "cmd/* examples drivers drivers/* drivers/lab/* drivers/netlink/* model model/* profiles render tuning tuning/*"
+	all       = "cmd/* examples drivers drivers/* drivers/lab/* drivers/netlink/* model model/* profiles render tuning tuning/* tuning/sim/*"
 	testsOnly = "model/witness profiles/rows render/yang drivers/conform drivers/ssh/sshtest" // made for tests, imported by nothing else
 )
 
@@ -65,7 +65,9 @@ var table = []row{
 	{"drivers/conform", "drivers render model/observe"},
 	{"tuning", "model model/intent model/lint model/derive profiles model/observe model/journal model/units model/diag tuning/stats"},
 	{"tuning/stats tuning/report", "model/observe model/units"},
-	{"tuning/sim", "model/intent model/derive model/observe profiles model model/units"},
+	{"tuning/sim/engine", ""},
+	{"tuning/sim/fluid", "model/derive model/units"},
+	{"tuning/sim", "model/intent model/routes model/derive model/observe profiles model model/units model/diag tuning/sim/engine tuning/sim/fluid"},
 	{"tuning/perftest tuning/diagnose tuning/soak", "model/observe model/units model/journal tuning/stats model model/intent"},
 	{"tuning/baseline", "model/observe model/units tuning/stats"},
 	{"examples", ""},
@@ -119,7 +121,7 @@ var bans = []ban{
 
 // pure packages do no I/O and read no clock, except for those named in impure.
 const (
-	pure   = "model/... profiles render tuning/sim tuning/stats"
+	pure   = "model/... profiles render tuning/sim tuning/sim/... tuning/stats"
 	impure = "model/journal model/witness"
 )
 
