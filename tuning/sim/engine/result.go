@@ -86,15 +86,15 @@ type GroupResult struct {
 
 // QueueResult is the egress side of a priority.
 type QueueResult struct {
-	Mean     float64 // bytes, over time
-	P50, P99 int64   // bytes, over time: the lower edge of a bucket
-	Max      int64
-	TxFrames uint64
-	TxBytes  uint64
-	Marked   uint64
-	Drops    uint64
-	Stuck    uint64 // times that the watchdog found it stopped for too long
-	Restored uint64
+	Mean          float64 // bytes, over time
+	P50, P95, P99 int64   // bytes, over time: the lower edge of a bucket of a Histogram; with Config.Compat, of buckets of 1,000 bytes
+	Max           int64
+	TxFrames      uint64
+	TxBytes       uint64
+	Marked        uint64
+	Drops         uint64
+	Stuck         uint64 // times that the watchdog found it stopped for too long
+	Restored      uint64
 }
 
 // SwitchResult is what happened in a switch's buffer.
