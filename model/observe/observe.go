@@ -2,11 +2,9 @@
 // counter that a device does not have is absent, which is not zero.
 package observe
 
-import "time"
-
-// Name is the canonical name of a counter: "pfc.rx.3" (frames), "ecn.marked.3" (packets), "drop.3" (packets),
-// "watchdog.detected.3" (events), "mtu.dropped" (packets).
-type Name string
+import (
+	"time"
+)
 
 // Port is a device's interface and one of its counters.
 type Port struct {
@@ -26,20 +24,24 @@ func (c Counters) Get(iface string, n Name) (v uint64, ok bool) {
 	return v, ok
 }
 
-// Workload is what traffic to drive: a kind ("single", "incast", …), the class it uses, and how long.
-type Workload struct {
-	Kind     string
-	Class    string
-	Hosts    []string
-	Duration time.Duration
-}
-
-// Observation is the result of one run of a workload. Pointers are nil when the quantity was not measured.
+// Observation is the result of one run of a workload, whoever ran it: the simulator, or real hosts. Pointers are nil when
+// the quantity was not measured.
 type Observation struct {
 	Workload Workload
-	Goodput  *float64 // bits per second, sum over flows
-	P50, P99 *time.Duration
-	Before   map[string]Counters // by device
-	After    map[string]Counters // by device
-	Notes    []string
+	Goodput  *float64 // bits per second of payload, sum over flows
+	Fairness *float64 // Jain's index over the endless flows of the workload's first part, 1/n to 1
+
+	// Times of the parts that measure latency (probes, latency tests), or else completion times of flows of a known size.
+	P50, P99, P999 *time.Duration
+	Latency        []Bucket // the same times, counted; those of several runs are added, never averaged
+
+	Before map[string]Counters // by device
+	After  map[string]Counters // by device
+	Notes  []string            // what a reader of the numbers has to know
+}
+
+// Bucket is how many values were at least From and below the next bucket's.
+type Bucket struct {
+	From  time.Duration
+	Count uint64
 }
