@@ -42,6 +42,7 @@ type Lab struct {
 	Inventory string   // path of the inventory document, the layer to give after the model
 	Unused    []string // a sentence for each file of Options.State that looks like a switch's and that nobody read
 	boxes     map[string]Box
+	identity  *intent.Net // who the devices are, and how they are cabled
 	console   *console
 }
 
@@ -80,7 +81,7 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}}
+	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}, identity: identities(net)}
 	if l.Unused, err = unused(net, o.State); err != nil {
 		return nil, err
 	}

@@ -175,6 +175,15 @@ func (h *Host) facts(known Known) map[string]any {
 	return answer
 }
 
+// Look is what the agent answers when it is asked for facts and for all settings, as JSON on the wire, of which it knows the
+// built-in NICs alone.
+func (h *Host) Look() (facts, settings json.RawMessage, err error) {
+	if facts, err = json.Marshal(h.facts(Known{})["facts"]); err == nil {
+		settings, err = json.Marshal(h.read())
+	}
+	return facts, settings, err
+}
+
 // Known is what a laptop told a host of NICs.
 type Known struct {
 	// Personality is the name of how NICs of a driver behave, and all of that as JSON where a user described it, else nil.
