@@ -1,0 +1,400 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Distances, in units of which the picture is as many wide as a telephone has pixels and a little more; wider screens enlarge it.
+const (
+	wide      = 480.0
+	enlarged  = 640 // the width that is asked for where there is room
+	leftOf    = 56.0
+	rightOf   = 12.0
+	plotHigh  = 132.0
+	lineHigh  = 16.0
+	charWide  = 7.25 // of the font for text
+	swatch    = 16.0
+	perLine   = 64 // columns of text
+	perTitle  = 50
+	farAbove  = 3.0 // times the largest number: from there on a level is not drawn
+	mostNames = 12  // in a legend
+)
+
+// SVG draws a chart. The same chart gives the same bytes.
+func SVG(c Chart) []byte {
+	d := drawing{Chart: c, x: xScale(c)}
+	d.head()
+	for i := range c.Panels {
+		d.panel(&c.Panels[i], i == 0, i == len(c.Panels)-1)
+	}
+	high := d.y + 8
+
+	var out page
+	out.open("svg", "xmlns", "http://www.w3.org/2000/svg", "role", "img", "aria-labelledby", "title desc",
+		"viewBox", "0 0 "+num(wide)+" "+num(high), "width", strconv.Itoa(enlarged), "height", num(high*enlarged/wide))
+	out.say("title", c.Title, "id", "title")
+	out.say("desc", c.describe(), "id", "desc")
+	out.b.WriteString("<style>" + look + "</style>\n")
+	out.empty("rect", "class", "bg", "width", num(wide), "height", num(high))
+	out.b.Write(d.b.Bytes())
+	out.close("svg")
+	return out.b.Bytes()
+}
+
+// drawing is the body of a chart in the making; y is where it has come to.
+type drawing struct {
+	Chart
+	page
+	x scale
+	y float64
+}
+
+// xScale is the axis that all panels share: from the first point to the last.
+func xScale(c Chart) scale {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, p := range c.Panels {
+		for _, l := range p.Lines {
+			for _, x := range l.X {
+				if finite(x) {
+					lo, hi = min(lo, x), max(hi, x)
+				}
+			}
+		}
+	}
+	if lo > hi {
+		lo, hi = 0, 0
+	}
+	return scaleOf(c.X.Of, lo, hi, 6, false)
+}
+
+// head writes title and caption.
+func (d *drawing) head() {
+	d.y = 8
+	for _, s := range wrapped(d.Title, perTitle) {
+		d.y += 18
+		d.text("title", 8, d.y-4, s)
+	}
+	for _, s := range wrapped(d.Caption, perLine) {
+		d.y += lineHigh
+		d.text("caption", 8, d.y-4, s)
+	}
+}
+
+// panel draws one panel below what there is.
+func (d *drawing) panel(p *Panel, first, last bool) {
+	s, shown, told := p.scale()
+	d.y += lineHigh + 6
+	d.text("axis", 8, d.y-4, axisText(p.Y.Label, s.unit))
+	d.legend(p)
+	for _, t := range told {
+		for _, line := range wrapped(t, perLine) {
+			d.y += lineHigh
+			d.text("levelname", 8, d.y-4, line)
+		}
+	}
+	if first {
+		d.spanNames()
+	}
+	d.y += 4
+	top, width := d.y, wide-leftOf-rightOf
+	d.spans(top)
+	d.grid(s, top)
+	for _, l := range shown {
+		y := top + plotHigh - s.place(l.Y, plotHigh)
+		d.line("level", leftOf, y, wide-rightOf, y)
+	}
+	names := p.names()
+	for _, l := range p.Lines {
+		if path := d.path(l, s, top); path != "" {
+			d.empty("path", "class", "data "+colour(slices.Index(names, l.Name)), "d", path)
+		}
+	}
+	d.levelNames(p, s, shown, top)
+	d.empty("rect", "class", "frame", "x", num(leftOf), "y", num(top), "width", num(width), "height", num(plotHigh))
+	if !p.drawn() {
+		d.text("caption mid", leftOf+width/2, top+plotHigh/2, "nothing was measured")
+	}
+	d.y = top + plotHigh
+	if last {
+		d.feet()
+	}
+}
+
+// scale is the vertical axis of a panel, which levels it has room for, and what to say of the others.
+func (p *Panel) scale() (s scale, shown []Level, told []string) {
+	lo, hi := 0.0, 0.0
+	for _, l := range p.Lines {
+		for _, y := range l.Y {
+			if finite(y) {
+				lo, hi = min(lo, y), max(hi, y)
+			}
+		}
+	}
+	levels := slices.Clone(p.Levels)
+	slices.SortStableFunc(levels, func(a, b Level) int { return cmp.Compare(a.Y, b.Y) })
+	reach := hi * farAbove
+	if hi == 0 && len(levels) > 0 {
+		reach = levels[0].Y // lines at 0 all along: the lowest level says how far they are from it
+	}
+	var beyond []string
+	for _, l := range levels {
+		if !(l.Y <= reach && l.Y >= lo) {
+			beyond = append(beyond, l.Name+" "+p.Y.Of.text(l.Y))
+			continue
+		}
+		shown, hi = append(shown, l), max(hi, l.Y)
+	}
+	if len(beyond) > 0 {
+		told = append(told, "outside of the picture: "+strings.Join(beyond, ", "))
+	}
+	return scaleOf(p.Y.Of, lo, hi, 4, true), shown, told
+}
+
+// drawn reports whether a panel has a point.
+func (p *Panel) drawn() bool {
+	return slices.ContainsFunc(p.Lines, func(l Line) bool { return slices.ContainsFunc(l.Y, finite) })
+}
+
+// names are those of the lines, in their order, each once.
+func (p *Panel) names() []string {
+	var names []string
+	for _, l := range p.Lines {
+		if !slices.Contains(names, l.Name) {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+// legend writes the names of the lines with their colours.
+func (d *drawing) legend(p *Panel) {
+	names := p.names()
+	x := 8.0
+	d.y += lineHigh
+	entry := func(name string, k int) {
+		name = cut(name, perLine-4)
+		need := float64(columns(name))*charWide + 14
+		if k >= 0 {
+			need += swatch + 4
+		}
+		if x > 8 && x+need > wide {
+			x = 8
+			d.y += lineHigh
+		}
+		at := x
+		if k >= 0 {
+			d.line("data "+colour(k), x, d.y-8, x+swatch, d.y-8)
+			at += swatch + 4
+		}
+		d.text("legend", at, d.y-4, name)
+		x += need
+	}
+	for i, n := range names {
+		if i == mostNames && len(names) > mostNames+1 {
+			entry(fmt.Sprintf("and %d more", len(names)-i), -1)
+			return
+		}
+		entry(n, i)
+	}
+	if len(names) == 0 {
+		d.y -= lineHigh
+	}
+}
+
+// colour is the classes of the line of a place in the legend.
+func colour(i int) string {
+	k := "k" + strconv.Itoa(i%colours)
+	if i/colours%2 == 1 {
+		k += " again"
+	}
+	return k
+}
+
+// spans draws the parts of the axis that have a name.
+func (d *drawing) spans(top float64) {
+	for _, s := range d.seen() {
+		d.empty("rect", "class", "span", "x", num(d.atX(s.From)), "y", num(top), "width", num(d.atX(s.To)-d.atX(s.From)), "height", num(plotHigh))
+	}
+}
+
+// spanNames writes the names of spans above the first panel, in as many rows as keep them apart.
+func (d *drawing) spanNames() {
+	var ends []float64 // of the rows
+	for _, s := range d.seen() {
+		name := cut(s.Name, perLine/2)
+		need := float64(columns(name)) * charWide
+		x := min(d.atX(s.From), wide-rightOf-need)
+		row := slices.IndexFunc(ends, func(end float64) bool { return end < x })
+		if row < 0 {
+			row = len(ends)
+			ends = append(ends, 0)
+		}
+		ends[row] = x + need + charWide
+		d.text("spanname", x, d.y+lineHigh*float64(row+1)-4, name)
+	}
+	d.y += lineHigh * float64(len(ends))
+}
+
+// seen are the spans as far as they are in the picture.
+func (d *drawing) seen() []Span {
+	var in []Span
+	for _, s := range d.Spans {
+		if s.From, s.To = max(s.From, d.x.lo), min(s.To, d.x.hi); s.To > s.From {
+			in = append(in, s)
+		}
+	}
+	return in
+}
+
+// grid draws lines at the ticks of both axes, and the numbers of the vertical one.
+func (d *drawing) grid(s scale, top float64) {
+	xs, _ := d.x.ticks()
+	for _, v := range xs {
+		d.line("grid", d.atX(v), top, d.atX(v), top+plotHigh)
+	}
+	ys, texts := s.ticks()
+	for i, v := range ys {
+		y := top + plotHigh - s.place(v, plotHigh)
+		d.line("grid", leftOf, y, wide-rightOf, y)
+		d.text("tick end", leftOf-5, y+4, texts[i])
+	}
+}
+
+// levelNames writes the names of levels at the right, above their lines, the lower ones out of the way of the higher.
+func (d *drawing) levelNames(p *Panel, s scale, shown []Level, top float64) {
+	free := top + 11
+	for _, l := range slices.Backward(shown) {
+		y := max(top+plotHigh-s.place(l.Y, plotHigh)-3, free)
+		d.text("levelname end", wide-rightOf-4, y, cut(l.Name+" "+p.Y.Of.text(l.Y), perLine-10))
+		free = y + 13
+	}
+}
+
+// feet writes the numbers of the shared axis below the last panel.
+func (d *drawing) feet() {
+	d.y += lineHigh
+	at, texts := d.x.ticks()
+	for i, v := range at {
+		class := "tick mid"
+		if d.atX(v) > wide-rightOf-charWide*2 {
+			class = "tick end"
+		}
+		d.text(class, d.atX(v), d.y-2, texts[i])
+	}
+	d.y += lineHigh
+	d.text("axis mid", leftOf+(wide-leftOf-rightOf)/2, d.y-2, axisText(d.X.Label, d.x.unit))
+}
+
+// axisText is "queue, KB".
+func axisText(label string, u unit) string {
+	if u.name == "" {
+		return label
+	}
+	return label + ", " + u.name
+}
+
+// atX is the column of a number of the shared axis.
+func (d *drawing) atX(v float64) float64 { return leftOf + d.x.place(v, wide-leftOf-rightOf) }
+
+// path is a line's way. Where several points fall into one column, the first and last of it and its extremes stand for all.
+func (d *drawing) path(l Line, s scale, top float64) string {
+	var b strings.Builder
+	var col column
+	pen := "M"
+	put := func(p dot) {
+		b.WriteString(pen + num(p.x) + " " + num(top+plotHigh-s.place(p.y, plotHigh)))
+		pen = "L"
+	}
+	for i, x := range l.X[:min(len(l.X), len(l.Y))] {
+		y := l.Y[i]
+		if !finite(y) || !finite(x) {
+			col.flush(put)
+			pen = "M"
+			continue
+		}
+		at := d.atX(x)
+		if col.n > 0 && math.Floor(at) != math.Floor(col.first.x) {
+			col.flush(put)
+		}
+		col.add(dot{at, y})
+	}
+	col.flush(put)
+	return b.String()
+}
+
+// column is the points of a line that fall into one column: the first, the lowest, the highest and the last.
+type column struct {
+	n                           int
+	first, lowest, highest, last dot
+}
+
+// dot is a point of a line: its column, and its number.
+type dot struct{ x, y float64 }
+
+func (c *column) add(p dot) {
+	c.n++
+	c.last = p
+	if c.n == 1 {
+		c.first, c.lowest, c.highest = p, p, p
+	}
+	if p.y < c.lowest.y {
+		c.lowest = p
+	}
+	if p.y > c.highest.y {
+		c.highest = p
+	}
+}
+
+// flush puts the points of a column in their order, each once, and empties it.
+func (c *column) flush(put func(dot)) {
+	if c.n == 0 {
+		return
+	}
+	order := []dot{c.first, c.lowest, c.highest, c.last}
+	if c.highest.x < c.lowest.x {
+		order[1], order[2] = c.highest, c.lowest
+	}
+	for _, p := range slices.Compact(order) {
+		put(p)
+	}
+	c.n = 0
+}
+
+// describe is a chart in words, for who cannot see it.
+func (c Chart) describe() string {
+	var parts []string
+	for _, p := range c.Panels {
+		names := p.names()
+		for i, n := range names {
+			if i == mostNames && len(names) > mostNames+1 {
+				parts = append(parts, fmt.Sprintf("%s: %d more lines", p.Y.Label, len(names)-i))
+				break
+			}
+			lo, hi := math.Inf(1), math.Inf(-1)
+			for _, l := range p.Lines {
+				for _, y := range l.Y {
+					if l.Name == n && finite(y) {
+						lo, hi = min(lo, y), max(hi, y)
+					}
+				}
+			}
+			what := "nothing"
+			if lo <= hi {
+				what = p.Y.Of.text(lo) + " to " + p.Y.Of.text(hi)
+			}
+			parts = append(parts, p.Y.Label+" of "+n+": "+what)
+		}
+		for _, l := range p.Levels {
+			parts = append(parts, l.Name+" "+p.Y.Of.text(l.Y))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// finite reports whether v can be drawn: what is beyond 1e30 of anything is no number either.
+func finite(v float64) bool { return math.Abs(v) <= 1e30 }

@@ -1,0 +1,48 @@
+package report
+
+// look is how charts look: on light by day, on dark where the viewer prefers that, and on light on paper. Colours are those of Okabe and
+// Ito (Color Universal Design, 2008), which people with any colour vision tell apart; from the seventh line on they come
+// again, dashed. Red is for thresholds alone.
+const look = `
+svg{color-scheme:light dark;font-family:ui-monospace,"DejaVu Sans Mono","Liberation Mono",Menlo,Consolas,monospace}
+.bg{fill:#ffffff}
+text{fill:#1f2328;font-size:12px}
+.title{font-size:15px;font-weight:bold}
+.caption{fill:#57606a}
+.axis{font-weight:bold}
+.tick{fill:#57606a}
+.end{text-anchor:end}
+.mid{text-anchor:middle}
+.grid{stroke:#d0d7de;stroke-width:.6}
+.frame{fill:none;stroke:#8c959f;stroke-width:1}
+.span{fill:#8c959f;fill-opacity:.16}
+.spanname{fill:#57606a}
+.level{stroke:#b3121d;stroke-width:1.2;stroke-dasharray:7 3}
+.levelname{fill:#b3121d;paint-order:stroke;stroke:#ffffff;stroke-width:4;stroke-linejoin:round}
+.data{fill:none;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}
+.again{stroke-dasharray:4 3}
+.k0{stroke:#0072b2}
+.k1{stroke:#c25a00}
+.k2{stroke:#009e73}
+.k3{stroke:#a8558b}
+.k4{stroke:#b8860b}
+.k5{stroke:#5a5a5a}
+@media screen and (prefers-color-scheme:dark){
+.bg{fill:#0d1117}
+text{fill:#e6edf3}
+.caption,.tick,.spanname{fill:#9da7b3}
+.grid{stroke:#30363d}
+.frame{stroke:#57606a}
+.level{stroke:#ff6b6b}
+.levelname{fill:#ff8182;stroke:#0d1117}
+.k0{stroke:#4aa8e0}
+.k1{stroke:#f08c3a}
+.k2{stroke:#2cc79a}
+.k3{stroke:#d98fc0}
+.k4{stroke:#e0b040}
+.k5{stroke:#a8a8a8}
+}
+`
+
+// colours is how many lines have one of their own.
+const colours = 6
