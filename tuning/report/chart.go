@@ -329,7 +329,7 @@ func (d *drawing) path(l Line, s scale, top float64) string {
 
 // column is the points of a line that fall into one column: the first, the lowest, the highest and the last.
 type column struct {
-	n                           int
+	n                            int
 	first, lowest, highest, last dot
 }
 

@@ -39,7 +39,7 @@ type Result struct {
 }
 
 // End is why the run ended: "stop" (its time was over), "done" (all flows had ended), "idle" (nothing could happen any
-// more), "deadlock" or "livelock".
+// more), "deadlock", "livelock", or "interrupted".
 type End struct {
 	Why   string         `json:"why"`
 	At    units.Duration `json:"at"`

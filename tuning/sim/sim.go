@@ -39,6 +39,8 @@ type Options struct {
 	NoPause  bool           // no switch and no NIC pauses: what congestion control does alone
 	NoMarks  bool           // no switch marks: what PFC does alone
 	Audit    int            // bytes are counted anew each so many events, and a missing one ends the run with an error; 0 = never
+
+	Progress func(at, end units.Duration) // told, when not nil, how far the run is, warm-up included; end 0 = nobody knows
 }
 
 // Ref names a queue (or priority) of a port: "leaf1:Ethernet8:3". Port is the model's name or the device's.
@@ -61,7 +63,8 @@ type Refused struct {
 }
 
 // Run simulates w on n. The seed decides what is drawn: who sends to whom where the workload leaves that open, when flows
-// start, which packets are marked, and which ways flows hash to. The error is a *Refused, or ctx's.
+// start, which packets are marked, and which ways flows hash to. The error is a *Refused, or ctx's: then the
+// Result, when there is one, is of the time until then, and its End is "interrupted".
 func Run(ctx context.Context, n *intent.Net, w observe.Workload, o Options, seed uint64) (*Result, error) {
 	s, err := Build(n, w, o, seed)
 	if err != nil {

@@ -51,6 +51,9 @@ type Config struct {
 	Watch   []QueueRef // queues whose length is in the rows
 	Audit   int        // everything is counted anew each so many events, and a byte that is missing ends the run; 0 = never
 
+	// Progress, when not nil, is told how far the run is, each few thousand events.
+	Progress func(at Time)
+
 	// Pauses, when not nil, is told of each pause (or, with on false, resume) that a port obeys, when it takes effect.
 	Pauses func(at Time, port, priority int, on bool)
 }

@@ -5,11 +5,12 @@ type End uint8
 
 // Why a run ended.
 const (
-	EndStop     End = iota // at Config.Stop
-	EndDone                // all flows of a known size have ended
-	EndIdle                // nothing can ever happen again: what has not ended is lost, or waits for what never comes
-	EndDeadlock            // ports wait for each other in a circle, which Result.Stuck names
-	EndLivelock            // packets move and nothing is delivered
+	EndStop        End = iota // at Config.Stop
+	EndDone                   // all flows of a known size have ended
+	EndIdle                   // nothing can ever happen again: what has not ended is lost, or waits for what never comes
+	EndDeadlock               // ports wait for each other in a circle, which Result.Stuck names
+	EndLivelock               // packets move and nothing is delivered
+	EndInterrupted            // the context ended: the Result is of the time until then, and comes with the context's error
 )
 
 // Result is what happened in a run, from Config.Measure on. Slices have the order of the Config's.
