@@ -1,7 +1,7 @@
 // Package hostwire is what a laptop and fabricctl-host say to each other: one JSON object a line, over any pair of
 // streams. Serve answers for a drivers.Device; Client is a drivers.Device that asks. There is no transport in here.
 //
-//	host    {"hello":"fabricctl-host","protocol":2,"version":"v0.3.0","host":"gpu-17","os":"linux","arch":"amd64","uid":0,"confirm":true}
+//	host    {"hello":"fabricctl-host","protocol":3,"version":"v0.3.0","host":"gpu-17","os":"linux","arch":"amd64","uid":0,"confirm":true}
 //	laptop  {"id":1,"op":"read"}
 //	host    {"id":1,"config":[{"key":["link","eth0","mtu"],"value":"9000"}]}
 //	laptop  {"id":2,"op":"commit","tx":"run7-3","changes":[{"op":"set","key":["link","eth0","mtu"],"before":"9000","after":"4200"}]}
@@ -40,7 +40,7 @@ import (
 )
 
 // Protocol is the version of the messages.
-const Protocol = 2
+const Protocol = 3
 
 // MaxLine is the longest message, in bytes. A host with a thousand links needs about 100 KB.
 const MaxLine = 8 << 20

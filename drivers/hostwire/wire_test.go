@@ -83,7 +83,7 @@ func (c *counted) Close() error {
 	return c.ReadWriteCloser.Close()
 }
 
-const hi = `{"hello":"fabricctl-host","protocol":2,"version":"v1","host":"gpu-17","os":"linux","arch":"amd64","uid":0}` + "\n"
+const hi = `{"hello":"fabricctl-host","protocol":3,"version":"v1","host":"gpu-17","os":"linux","arch":"amd64","uid":0}` + "\n"
 
 // described is a personality as a user's document makes it, with knobs.
 func described(t *testing.T) []profiles.Personality {
@@ -227,10 +227,10 @@ func TestNoHello(t *testing.T) {
 	long := strings.Repeat("noise\n", 20000)
 	for _, tt := range []struct{ name, says, want string }{
 		{
-			"other protocol", strings.Replace(hi, `"protocol":2`, `"protocol":3,"colour":3`, 1),
-			"host1: hello: fabricctl-host is not understood: it is version v1 with protocol 3, this fabricctl speaks 2: use the two of one release",
+			"other protocol", strings.Replace(hi, `"protocol":3`, `"protocol":4,"colour":3`, 1),
+			"host1: hello: fabricctl-host is not understood: it is version v1 with protocol 4, this fabricctl speaks 3: use the two of one release",
 		},
-		{"no protocol", `{"hello":"fabricctl-host"}` + "\n", "protocol 0, this fabricctl speaks 2"},
+		{"no protocol", `{"hello":"fabricctl-host"}` + "\n", "protocol 0, this fabricctl speaks 3"},
 		{"bad hello", `{"hello":"fabricctl-host","protocol":"x"}` + "\n", "not understood"},
 		{"silent end", "", "host1: hello: it ended without a hello"},
 		{"shell error", "sh: not found\n", `host1: hello: it ended without a hello; it said "sh: not found"`},

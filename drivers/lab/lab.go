@@ -3,7 +3,7 @@
 // which fabricctl, or any stock SSH or gNMI client, reaches them.
 //
 // A lab takes names and ports from a Net when it starts and never looks at a model again: what its devices do is what
-// they hold. Counters are absent until there is a simulator to fill them; no number is invented.
+// they hold. A device shows the counters that Box.SetCounters gave it, and none before: no number is invented.
 package lab
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
@@ -34,6 +35,9 @@ const User = "lab"
 type Box interface {
 	Held() string // what it holds and keeps over a restart, in its own words
 	Writes() int  // how often it was written to
+	// SetCounters replaces what the device has counted, by its own names of interfaces. What its operating system or driver
+	// does not count is not shown, and what is not given is not there.
+	SetCounters(values map[observe.Port]uint64)
 	Close() error
 }
 

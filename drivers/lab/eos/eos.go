@@ -20,6 +20,8 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // Options describe a switch. The zero value of each field has the meaning given.
@@ -40,6 +42,7 @@ type Options struct {
 	MOTD           string          // shown after login
 	MaxPending     int             // configuration sessions open at a time, 5
 	Neighbours     []Neighbour     // what it hears over LLDP
+	VirtualQueues  bool            // its chip has virtual output queues (Jericho), and counts drops there
 	Foreign        string          // configuration of other features: shown, not understood
 	Clock          Clock           // the system's
 	HostKey        ssh.Signer      // a new key
@@ -71,6 +74,7 @@ type Switch struct {
 	serial   int // of unnamed sessions
 	ttys     int
 	counters Counters
+	counted  map[observe.Port]uint64
 	faults   Faults
 	listener net.Listener
 	conns    map[net.Conn]bool
@@ -109,7 +113,7 @@ func New(o Options) (*Switch, error) {
 		}
 	}
 	s := &Switch{opt: o, grammar: newGrammar(o.TxQueue, o.Ports), conns: map[net.Conn]bool{}}
-	s.commands, s.commandOf = compileCommands(commands())
+	s.commands, s.commandOf = compileCommands(append(commands(), counterCommands()...))
 	s.running = factoryConfig(o.Hostname, o.Ports)
 	s.startup = s.running.clone()
 	return s, nil

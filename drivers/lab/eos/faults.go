@@ -36,6 +36,9 @@ type Faults struct {
 	Deaf          *regexp.Regexp // ports on which nothing is heard over LLDP
 	NoLLDP        bool           // LLDP is not running
 	NoEnd         bool           // show running-config stops without its final "end"
+	NoCounters    *regexp.Regexp // commands that show counters and that this switch does not have
+
+	Counters func(command string) string // what such a command answers; nil, and "", = what was counted
 }
 
 // SetFaults replaces the faults, for connections that are open too.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The messages of fabricctl-host, protocol 2, written down here a second time on purpose.
+// The messages of fabricctl-host, protocol 3, written down here a second time on purpose.
 type (
 	message struct {
 		ID        int               `json:"id"`
@@ -25,6 +25,7 @@ type (
 		AllowJobs bool              `json:"allow_jobs"`
 		Know      []json.RawMessage `json:"know"`
 		Hold      hold              `json:"hold"`
+		Names     []string          `json:"names"`
 	}
 	change struct {
 		Key    [3]string `json:"key"`
@@ -51,7 +52,7 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 	if h.opt.Confirm {
 		confirm = `,"confirm":true`
 	}
-	_, _ = fmt.Fprintf(ch, `{"hello":"fabricctl-host","protocol":2,"version":"emulated","host":%q,"os":"linux","arch":"amd64","uid":%d%s}`+"\n", h.opt.Hostname, uid, confirm)
+	_, _ = fmt.Fprintf(ch, `{"hello":"fabricctl-host","protocol":3,"version":"emulated","host":%q,"os":"linux","arch":"amd64","uid":%d%s}`+"\n", h.opt.Hostname, uid, confirm)
 	var known Known
 	in := bufio.NewScanner(ch)
 	in.Buffer(nil, 8<<20)
@@ -63,6 +64,10 @@ func (h *Host) agent(ch ssh.Channel, gone <-chan struct{}) {
 		}
 		if m.Op == "cancel" || m.Op == "ping" && m.ID == 0 {
 			continue // what it could stop is over by now, and nobody is waited for
+		}
+		if text := h.currentFaults().Counters; m.Op == "sense" && text != "" {
+			_, _ = fmt.Fprintf(ch, `{"id":%d,"at":"2026-01-01T00:00:00Z","counters":%s}`+"\n", m.ID, text)
+			continue
 		}
 		answer := h.answer(m, &known, gone)
 		if answer == nil || !h.pause(gone) {
@@ -102,6 +107,8 @@ func (h *Host) answer(m message, known *Known, gone <-chan struct{}) map[string]
 		return h.facts(*known)
 	case "read":
 		return map[string]any{"config": h.read()}
+	case "sense":
+		return h.sense(m.Names)
 	case "commit":
 		e, ok := h.commit(m, gone)
 		switch {
@@ -167,7 +174,7 @@ func (h *Host) facts(known Known) map[string]any {
 	}
 	answer := map[string]any{
 		"facts": facts,
-		"caps":  map[string]any{"confirm": h.opt.Confirm, "atomic": false, "persists_on_commit": true, "counters": false},
+		"caps":  map[string]any{"confirm": h.opt.Confirm, "atomic": false, "persists_on_commit": true, "counters": true},
 	}
 	if own != nil {
 		answer["personalities"] = own

@@ -25,6 +25,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // Options describe a host. The zero value of each field has the meaning given.
@@ -90,6 +91,8 @@ type Faults struct {
 	Locked    bool                     // another writer on the host has the lock, for as long as this stands
 	Stall     bool                     // at the next write stop answering until the connection ends; once
 	Delay     time.Duration            // wait before each answer of the agent and each stock tool
+	Counters  string                   // the JSON that the agent answers as its counters; "" = what was counted
+	Tools     string                   // what ethtool -S and rdma statistic print; "" = what was counted
 	DropAfter int                      // cut each connection after this many bytes of it, both directions counted; 0 never
 }
 
@@ -112,6 +115,7 @@ type Host struct {
 	lost     bool          // nobody reaches it
 	holds    []hold
 	counters Counters
+	counted  map[observe.Port]uint64
 	faults   Faults
 	listener net.Listener
 	addr     string // of the listener

@@ -164,7 +164,7 @@ func talk(t *testing.T, h *Host, c *ssh.Client) func(string) string {
 		}
 		return strings.TrimSuffix(got, "\n")
 	}
-	if got := say(""); !strings.HasPrefix(got, `{"hello":"fabricctl-host","protocol":2,`) {
+	if got := say(""); !strings.HasPrefix(got, `{"hello":"fabricctl-host","protocol":3,`) {
 		t.Fatalf("hello: %s", got)
 	}
 	return say

@@ -38,6 +38,8 @@ func (h *Host) tool(ws []string) (out string, ok bool) {
 		return h.dcbJSON(ws[2], ws[5]), true
 	case ws[0] == "ethtool" && len(ws) == 3:
 		return h.ethtool(ws[1], ws[2]), true
+	case strings.HasPrefix(cmd, "rdma -j statistic show link "):
+		return h.rdmaStatistics(strings.TrimSuffix(ws[5], "/1")), true
 	case cmd == "rdma -j link show":
 		return h.rdmaLinks(), true
 	case strings.HasPrefix(cmd, "rdma -j resource show qp link "):
@@ -126,6 +128,8 @@ func (h *Host) ethtool(what, link string) string {
 	switch {
 	case n == nil:
 		return ""
+	case what == "-S":
+		return h.statistics(link)
 	case what == "-i":
 		version := n.kind.version
 		if version == "" {

@@ -45,6 +45,8 @@ type Faults struct {
 	Certificate Certificate   // for new connections
 
 	Deaf func(port string) bool // nothing is heard over LLDP on these ports; nil = on none
+
+	Counters func(path []string) any // what a path below COUNTERS_DB answers, as JSON; nil, and a nil answer, = what was counted
 }
 
 // Fault sets what goes wrong from now on, in place of what was set before.

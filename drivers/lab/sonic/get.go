@@ -49,6 +49,9 @@ func (s *Switch) Get(ctx context.Context, r *gpb.GetRequest) (*gpb.GetResponse, 
 // lookup finds what a path names. There are two forms: origin sonic-db with database and namespace as first elements,
 // and the old one with the database as the prefix's target. Elements are taken as they are: "~1" is not "/".
 func (s *Switch) lookup(prefix, p *gpb.Path) (any, error) {
+	if path, ok := isCounters(prefix, p); ok {
+		return s.counted(path)
+	}
 	origin, elems := p.GetOrigin(), names(prefix, p)
 	if origin == "" {
 		origin = prefix.GetOrigin()
@@ -71,7 +74,7 @@ func (s *Switch) lookup(prefix, p *gpb.Path) (any, error) {
 		db = s.heard()
 	case database == "CONFIG_DB":
 		return nil, status.Errorf(codes.NotFound, "Failed to find namespace %s", namespace)
-	default: // COUNTERS_DB and the others: nothing is in them
+	default: // the others: nothing is in them, and nothing of COUNTERS_DB this way
 		return nil, status.Errorf(codes.NotFound, "Failed to find %s %s <nil> []", database, strings.Join(rest, ":"))
 	}
 	if len(rest) == 0 {

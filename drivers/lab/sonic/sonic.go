@@ -2,8 +2,8 @@
 // that behaves as measured on sonic-gnmi 5ec1c20b, and the refusals of the generic config updater (GCU) as read in
 // sonic-utilities 691b1bbc. It shares no code with the dialect that renders ConfigDB, so that each checks the other.
 //
-// It keeps real state, counts what it is asked, and misbehaves on demand (Faults). It has no counters: COUNTERS_DB
-// answers NotFound until something real stands behind it.
+// It keeps real state, counts what it is asked, and misbehaves on demand (Faults). COUNTERS_DB holds what SetCounters was
+// given, and no number until then.
 package sonic
 
 import (
@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // Options is how to start a Switch. The zero value is a switch with an empty ConfigDB that lets everybody in.
@@ -75,6 +77,7 @@ type Switch struct {
 	faults   Faults
 	stats    Stats
 	refusals []string
+	counters map[observe.Port]uint64
 }
 
 // Start starts a switch on a free port of 127.0.0.1. Stop it with Close.

@@ -1,0 +1,206 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/observe"
+)
+
+// native is how a driver counts what a canonical name stands for. A "*" is the priority.
+type native struct {
+	name string // canonical
+	tool string // who shows it: byEthtool or byRDMA
+	as   string // the driver's name
+	unit uint64 // how many of ours one of the driver's is; 0 = 1
+}
+
+const (
+	byEthtool = "ethtool"
+	byRDMA    = "rdma"
+)
+
+// The names are those of Linux 6.12 and of NVIDIA's counter documentation, like the rest of what a kind is.
+func countsOf(personality string) []native {
+	switch personality {
+	case "mlx5":
+		return []native{
+			{"pfc.rx.*", byEthtool, "rx_prio*_pause", 0},
+			{"pfc.tx.*", byEthtool, "tx_prio*_pause", 0},
+			{"pfc.paused_ns.*", byEthtool, "rx_prio*_pause_duration", 1000},
+			{"pfc.pausing_ns.*", byEthtool, "tx_prio*_pause_duration", 1000},
+			{"drop.ingress.*", byEthtool, "rx_prio*_discards", 0},
+			{"tx.packets.*", byEthtool, "tx_prio*_packets", 0},
+			{"tx.bytes.*", byEthtool, "tx_prio*_bytes", 0},
+			{"rx.packets.*", byEthtool, "rx_prio*_packets", 0},
+			{"rx.bytes.*", byEthtool, "rx_prio*_bytes", 0},
+			{"pause.rx", byEthtool, "rx_pause_ctrl_phy", 0},
+			{"pause.tx", byEthtool, "tx_pause_ctrl_phy", 0},
+			{"rx.bytes", byEthtool, "rx_bytes_phy", 0},
+			{"tx.bytes", byEthtool, "tx_bytes_phy", 0},
+			{"drop.rx", byEthtool, "rx_discards_phy", 0},
+			{"drop.tx", byEthtool, "tx_discards_phy", 0},
+			{"mtu.dropped", byEthtool, "rx_oversize_pkts_phy", 0},
+			{"pause.storm", byEthtool, "tx_pause_storm_error_events", 0},
+			{"ecn.received", byRDMA, "np_ecn_marked_roce_packets", 0},
+			{"cnp.sent", byRDMA, "np_cnp_sent", 0},
+			{"cnp.handled", byRDMA, "rp_cnp_handled", 0},
+			{"cnp.ignored", byRDMA, "rp_cnp_ignored", 0},
+			{"roce.out_of_sequence", byRDMA, "out_of_sequence", 0},
+			{"roce.seq_err", byRDMA, "packet_seq_err", 0},
+			{"roce.timeout", byRDMA, "local_ack_timeout_err", 0},
+			{"roce.duplicate", byRDMA, "duplicate_request", 0},
+			{"roce.no_buffer", byRDMA, "out_of_buffer", 0},
+			{"roce.rnr", byRDMA, "rnr_nak_retry_err", 0},
+			{"roce.retries_exceeded", byRDMA, "req_transport_retries_exceeded", 0},
+			{"roce.adaptive", byRDMA, "roce_adp_retrans", 0},
+		}
+	case "bnxt":
+		return []native{
+			{"pfc.rx.*", byEthtool, "rx_pfc_ena_frames_pri*", 0},
+			{"pfc.tx.*", byEthtool, "tx_pfc_ena_frames_pri*", 0},
+			{"pfc.paused_ns.*", byEthtool, "pfc_pri*_rx_duration_us", 1000},
+			{"pfc.pausing_ns.*", byEthtool, "pfc_pri*_tx_duration_us", 1000},
+			{"ecn.received", byRDMA, "rx_ecn_marked_pkts", 0},
+			{"cnp.sent", byRDMA, "tx_cnp_pkts", 0},
+			{"cnp.received", byRDMA, "rx_cnp_pkts", 0},
+			{"roce.out_of_sequence", byRDMA, "oos_drop_count", 0},
+			{"roce.seq_err", byRDMA, "seq_err_naks_rcvd", 0},
+			{"roce.timeout", byRDMA, "to_retransmits", 0},
+			{"roce.duplicate", byRDMA, "dup_req", 0},
+			{"roce.discarded", byRDMA, "rx_roce_discards", 0},
+			{"roce.no_buffer", byRDMA, "rx_out_of_buffer", 0},
+			{"roce.rnr", byRDMA, "rnr_naks_rcvd", 0},
+			{"roce.retries_exceeded", byRDMA, "max_retry_exceeded", 0},
+		}
+	case "ice":
+		return []native{
+			{"pfc.rx.*", byEthtool, "rx_priority_*_xoff.nic", 0},
+			{"pfc.tx.*", byEthtool, "tx_priority_*_xoff.nic", 0},
+			{"drop.rx", byEthtool, "rx_dropped.nic", 0},
+			{"ecn.received", byRDMA, "RxECNMrkd", 0},
+			{"cnp.sent", byRDMA, "cnpSent", 0},
+			{"cnp.handled", byRDMA, "cnpHandled", 0},
+			{"cnp.ignored", byRDMA, "cnpIgnored", 0},
+		}
+	case "hns3":
+		return []native{
+			{"pfc.rx.*", byEthtool, "mac_rx_pfc_pri*_pkt_num", 0},
+			{"pfc.tx.*", byEthtool, "mac_tx_pfc_pri*_pkt_num", 0},
+			{"cnp.sent", byRDMA, "tx_cnp_pkt", 0},
+			{"cnp.received", byRDMA, "rx_cnp_pkt", 0},
+		}
+	}
+	return nil
+}
+
+// SetCounters replaces all that the NICs have counted: values by interface and canonical name. What a NIC's driver does not
+// count is not shown; what is not given is not there, which is not zero.
+func (h *Host) SetCounters(values map[observe.Port]uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counted = maps.Clone(values)
+}
+
+// shownCount is one counter that a NIC shows.
+type shownCount struct {
+	observe.Port
+	as    string // tool and the driver's name
+	value uint64 // in our unit
+	unit  uint64 // how many of ours the driver's is
+}
+
+// counts is all that the NIC of a link shows. mlx5 lists the pauses of a priority only while PFC is on for it.
+func (h *Host) counts(link string) []shownCount {
+	n, knobs := h.nicOf(link), h.Knobs(link)
+	if n == nil {
+		return nil
+	}
+	paused := strings.Fields(knobs["pfc priorities"])
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []shownCount
+	for _, c := range countsOf(n.kind.personality) {
+		for p := range 8 {
+			at := strconv.Itoa(p)
+			port := observe.Port{Iface: link, Name: observe.Name(strings.Replace(c.name, "*", at, 1))}
+			hidden := n.kind.personality == "mlx5" && strings.Contains(c.as, "_prio*_pause") && !slices.Contains(paused, at)
+			if v, ok := h.counted[port]; ok && !hidden {
+				unit := max(c.unit, 1)
+				out = append(out, shownCount{port, c.tool + " " + strings.Replace(c.as, "*", at, 1), v / unit * unit, unit})
+			}
+			if !strings.Contains(c.name, "*") {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// statistics is what ethtool -S prints; "" where a driver shows none.
+func (h *Host) statistics(link string) string {
+	if text := h.currentFaults().Tools; text != "" {
+		return text
+	}
+	var b strings.Builder
+	for _, c := range h.counts(link) {
+		if as, ok := strings.CutPrefix(c.as, byEthtool+" "); ok {
+			fmt.Fprintf(&b, "     %s: %d\n", as, c.value/c.unit)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "NIC statistics:\n" + b.String()
+}
+
+// rdmaStatistics is what rdma -j statistic show link DEVICE/1 prints.
+func (h *Host) rdmaStatistics(device string) string {
+	if text := h.currentFaults().Tools; text != "" {
+		return text
+	}
+	for _, l := range h.Links() {
+		if n := h.nicOf(l.Name); n == nil || n.device() != device {
+			continue
+		}
+		x := map[string]any{"ifname": device, "port": 1}
+		for _, c := range h.counts(l.Name) {
+			if as, ok := strings.CutPrefix(c.as, byRDMA+" "); ok {
+				x[as] = c.value / c.unit
+			}
+		}
+		b, err := json.Marshal([]any{x})
+		if err != nil {
+			return ""
+		}
+		return string(b) + "\n"
+	}
+	return "[]\n"
+}
+
+// wireCounter is a counter on the wire, by its canonical name.
+type wireCounter struct {
+	Iface string `json:"iface"`
+	Name  string `json:"name"`
+	Value uint64 `json:"value"`
+}
+
+// sense is the counters of all NICs that are asked for; no names ask for all.
+func (h *Host) sense(names []string) map[string]any {
+	counters := []wireCounter{}
+	for _, l := range h.Links() {
+		for _, c := range h.counts(l.Name) {
+			if len(names) == 0 || slices.Contains(names, string(c.Name)) {
+				counters = append(counters, wireCounter{c.Iface, string(c.Name), c.value})
+			}
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return map[string]any{"at": time.Now().Add(h.skew).UTC(), "counters": counters}
+}
