@@ -156,8 +156,13 @@ type Saver interface {
 	Save(context.Context) error
 }
 
-// Sensor is a device with counters. A name that the device does not have is missing from the result.
+// Sensor is a device with counters.
 type Sensor interface {
+	// Sense reads the counters of all interfaces that are among names, by the device's own names of interfaces; without
+	// names, all that have a canonical one. What the device does not have, or does not tell in a way that is understood, is
+	// missing from the result, which is not zero. It never writes, needs no right to, and asks a bounded number of
+	// questions, whatever the device has: docs/counters.md says how many. At is the time of the reading by the clock of
+	// who reads: the host's own where fabricctl-host does, else this machine's.
 	Sense(ctx context.Context, names []observe.Name) (observe.Counters, error)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -38,7 +39,10 @@ type Client struct {
 	wmu sync.Mutex // one message at a time; never held together with mu
 }
 
-var _ drivers.Device = (*Client)(nil)
+var (
+	_ drivers.Device = (*Client)(nil)
+	_ drivers.Sensor = (*Client)(nil)
+)
 
 // Timer is the host's transactions: timed, found again, taken back.
 type Timer struct{ c *Client }
@@ -130,6 +134,21 @@ func (c *Client) Read(ctx context.Context) (render.Config, error) {
 		cfg = append(cfg, render.Setting{Key: s.Key, Value: s.Value})
 	}
 	return cfg.Sorted(), nil
+}
+
+// Sense asks for counters. What has no canonical name is left out: it is of another release, or no counter.
+func (c *Client) Sense(ctx context.Context, names []observe.Name) (observe.Counters, error) {
+	r, err := c.call(ctx, request{Op: "sense", Names: names})
+	if err != nil {
+		return observe.Counters{}, err
+	}
+	out, want := observe.Counters{At: r.At, Values: map[observe.Port]uint64{}}, observe.Wanted(names)
+	for _, x := range r.Counters {
+		if _, ok := observe.Describe(x.Name); ok && x.Iface != "" && want(x.Name) {
+			out.Values[observe.Port{Iface: x.Iface, Name: x.Name}] = x.Value
+		}
+	}
+	return out, nil
 }
 
 // Commit asks for the changes. When ctx ends the host is told to stop, and stops between two writes.

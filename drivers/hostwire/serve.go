@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // Silence is how long a host that writes goes on without a word from the laptop.
@@ -188,6 +190,10 @@ func (s *server) do(ctx context.Context, q request) (r reply, err error) {
 			r.Config = append(r.Config, setting{x.Key, x.Value})
 		}
 		return r, err
+	case "sense":
+		if d, ok := s.host.Device.(drivers.Sensor); ok {
+			return s.sense(ctx, d, q.Names)
+		}
 	case "pending":
 		if d, ok := s.host.Device.(drivers.Confirmer); ok {
 			txs, err := d.Pending(ctx)
@@ -198,6 +204,19 @@ func (s *server) do(ctx context.Context, q request) (r reply, err error) {
 		}
 	}
 	return r, fmt.Errorf("%w: operation %q", ErrProtocol, q.Op)
+}
+
+// sense reads counters, sorted, so that the same ones are the same line.
+func (s *server) sense(ctx context.Context, d drivers.Sensor, names []observe.Name) (r reply, err error) {
+	c, err := d.Sense(ctx, names)
+	r.At = c.At
+	for p, v := range c.Values {
+		r.Counters = append(r.Counters, counter{p.Iface, p.Name, v})
+	}
+	slices.SortFunc(r.Counters, func(a, b counter) int {
+		return observe.Port{Iface: a.Iface, Name: a.Name}.Compare(observe.Port{Iface: b.Iface, Name: b.Name})
+	})
+	return r, err
 }
 
 // write carries out a request that changes the device, which keeps other writers out meanwhile. A hold is in the way of a

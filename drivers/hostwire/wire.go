@@ -10,6 +10,7 @@
 // Operations are
 //
 //	ping, facts, read        look
+//	sense                    reads counters of NICs by their canonical names; without names all of them
 //	know                     takes over what the laptop knows of NICs that the host's catalog lacks; before facts
 //	commit, confirm, abort   write, or take back what was written
 //	pending                  lists transactions that wait to be confirmed; only where the hello says confirm
@@ -36,6 +37,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -71,7 +73,8 @@ type request struct {
 
 	AllowJobs bool              `json:"allow_jobs,omitempty"` // of a commit: live queue pairs may be killed
 	Know      []json.RawMessage `json:"know,omitempty"`
-	Hold      *journal.Hold     `json:"hold,omitempty"` // of a release: Fabric, Device and Port of it
+	Hold      *journal.Hold     `json:"hold,omitempty"`  // of a release: Fabric, Device and Port of it
+	Names     []observe.Name    `json:"names,omitempty"` // of sense; none = all
 }
 
 type reply struct {
@@ -83,6 +86,16 @@ type reply struct {
 	Config []setting       `json:"config,omitempty"`
 	Txs    []tx            `json:"txs,omitempty"`
 	Holds  []journal.Hold  `json:"holds,omitempty"` // of hold and release: the one that was there
+
+	At       time.Time `json:"at,omitzero"` // of sense: when, by the host's clock
+	Counters []counter `json:"counters,omitempty"`
+}
+
+// counter is one counter of an interface.
+type counter struct {
+	Iface string       `json:"iface"`
+	Name  observe.Name `json:"name"`
+	Value uint64       `json:"value"`
 }
 
 // tx is a drivers.Tx.

@@ -9,8 +9,8 @@ import (
 // priority (or queue, or priority group) end in its number: "pfc.rx.3". All are counts that only grow, but for gauges.
 type Name string
 
-// Counters of every priority; use Of to name the priority. Queue and priority have the same number where the device's maps
-// are as a model has them.
+// Counters of every priority; use Of to name the priority. The name alone is that of all priorities together, where a device
+// does not tell them apart. Queue and priority have the same number where the device's maps are as a model has them.
 const (
 	PFCRx          Name = "pfc.rx"           // pause frames received: the neighbour stops us
 	PFCTx          Name = "pfc.tx"           // pause frames sent: we stop the neighbour
@@ -48,16 +48,20 @@ const (
 
 // Counters of a NIC.
 const (
-	CNPSent       Name = "cnp.sent"        // congestion notifications sent, as a receiver of marked packets
-	CNPHandled    Name = "cnp.handled"     // received, and the rate of a flow was lowered
-	CNPIgnored    Name = "cnp.ignored"     // received, and nothing done
-	ECNReceived   Name = "ecn.received"    // RDMA packets received with a congestion mark
-	OutOfSequence Name = "rdma.out-of-seq" // packets that arrived out of order, at the receiver
-	NAKReceived   Name = "rdma.nak"        // sequence errors that the receiver has told us, as a sender
-	AckTimeouts   Name = "rdma.timeout"    // acknowledgements that did not come in time
-	Duplicates    Name = "rdma.duplicate"  // requests that came again
-	NoReceiveWQE  Name = "rdma.no-wqe"     // packets for which the application had no receive posted
-	NoBuffer      Name = "nic.no-buffer"   // packets lost because the NIC had no buffer left
+	CNPSent       Name = "cnp.sent"            // congestion notifications sent, as a receiver of marked packets
+	CNPReceived   Name = "cnp.received"        // received, whatever became of them; some NICs tell no more
+	CNPHandled    Name = "cnp.handled"         // received, and the rate of a flow was lowered
+	CNPIgnored    Name = "cnp.ignored"         // received, and nothing done
+	ECNReceived   Name = "ecn.received"        // RDMA packets received with a congestion mark
+	OutOfSequence Name = "rdma.out-of-seq"     // packets that arrived out of order, at the receiver
+	NAKReceived   Name = "rdma.nak"            // sequence errors that the receiver has told us, as a sender
+	AckTimeouts   Name = "rdma.timeout"        // acknowledgements that did not come in time
+	Duplicates    Name = "rdma.duplicate"      // requests that came again
+	NoReceiveWQE  Name = "rdma.no-wqe"         // packets for which the application had no receive posted
+	RetryExceeded Name = "rdma.retry-exceeded" // connections given up after too many retries
+	Adaptive      Name = "rdma.adaptive"       // packets sent again before a time-out, by the NIC's own judgement
+	NoBuffer      Name = "nic.no-buffer"       // packets lost because the NIC had no buffer left
+	PauseStorm    Name = "nic.pause-storm"     // times that the NIC paused its switch for too long and was stopped: packets may be lost since
 )
 
 // Of names a counter of a priority, queue or priority group: PFCRx.Of(3) is "pfc.rx.3".
@@ -113,6 +117,7 @@ func Counted() []Counter {
 		{LinkPauseRx, false, false, "frames", "802.3x pause frames received"},
 		{LinkPauseTx, false, false, "frames", "802.3x pause frames sent"},
 		{CNPSent, false, false, "packets", "congestion notifications sent"},
+		{CNPReceived, false, false, "packets", "congestion notifications received"},
 		{CNPHandled, false, false, "packets", "congestion notifications received and obeyed"},
 		{CNPIgnored, false, false, "packets", "congestion notifications received and not obeyed"},
 		{ECNReceived, false, false, "packets", "RDMA packets received with a congestion mark"},
@@ -121,6 +126,9 @@ func Counted() []Counter {
 		{AckTimeouts, false, false, "events", "acknowledgements that did not come in time"},
 		{Duplicates, false, false, "packets", "RDMA requests that came again"},
 		{NoReceiveWQE, false, false, "packets", "RDMA packets for which the application had no receive posted"},
+		{RetryExceeded, false, false, "events", "RDMA connections given up after too many retries"},
+		{Adaptive, false, false, "packets", "RDMA packets sent again before a time-out"},
 		{NoBuffer, false, false, "packets", "packets lost because the NIC had no buffer left"},
+		{PauseStorm, false, false, "events", "times that the NIC paused its switch for too long and was stopped"},
 	}
 }

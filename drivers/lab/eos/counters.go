@@ -145,8 +145,8 @@ func (s *Switch) watchdogEvents() map[string]any {
 	return map[string]any{"interfaces": s.each(func(port string) map[string]any {
 		queues := map[string]any{}
 		for q := range 8 {
-			if v, _ := s.counter(port, "watchdog.detected.*", q); v > 0 {
-				queues[strconv.Itoa(q)] = s.fields(port, q, map[string]string{"stuckCount": "watchdog.detected.*", "recoveryCount": "watchdog.restored.*"})
+			if v, _ := s.counter(port, "watchdog.stuck.*", q); v > 0 {
+				queues[strconv.Itoa(q)] = s.fields(port, q, map[string]string{"stuckCount": "watchdog.stuck.*", "recoveryCount": "watchdog.freed.*"})
 			}
 		}
 		if len(queues) == 0 {
@@ -193,17 +193,17 @@ func (s *Switch) countsMarks(port string, q int) bool {
 func (s *Switch) discards() map[string]any {
 	var in, out uint64
 	ports := s.each(func(port string) map[string]any {
-		rx, _ := s.counter(port, "drop.rx", -1)
-		tx, _ := s.counter(port, "drop.tx", -1)
+		rx, _ := s.counter(port, "port.drop.in", -1)
+		tx, _ := s.counter(port, "port.drop.out", -1)
 		in, out = in+rx, out+tx
-		return s.fields(port, -1, map[string]string{"inDiscards": "drop.rx", "outDiscards": "drop.tx"})
+		return s.fields(port, -1, map[string]string{"inDiscards": "port.drop.in", "outDiscards": "port.drop.out"})
 	})
 	return map[string]any{"interfaces": ports, "inDiscardsTotal": in, "outDiscardsTotal": out}
 }
 
 func (s *Switch) octets() map[string]any {
 	return map[string]any{"interfaces": s.each(func(port string) map[string]any {
-		return s.fields(port, -1, map[string]string{"inOctets": "rx.bytes", "outOctets": "tx.bytes"})
+		return s.fields(port, -1, map[string]string{"inOctets": "port.rx.bytes", "outOctets": "port.tx.bytes"})
 	})}
 }
 
@@ -224,7 +224,7 @@ func (s *Switch) byClass(port string, of func(tc int) map[string]any) map[string
 func (s *Switch) egressQueues() map[string]any {
 	return map[string]any{"egressQueueCounters": map[string]any{"interfaces": s.each(func(port string) map[string]any {
 		classes := s.byClass(port, func(tc int) map[string]any {
-			m := s.fields(port, tc, map[string]string{"enqueuedPackets": "tx.packets.*", "enqueuedBytes": "tx.bytes.*", "droppedPackets": "drop.*"})
+			m := s.fields(port, tc, map[string]string{"enqueuedPackets": "tx.packets.*", "enqueuedBytes": "tx.bytes.*", "droppedPackets": "drop.out.*"})
 			if len(m) == 0 {
 				return nil
 			}
@@ -241,7 +241,7 @@ func (s *Switch) egressQueues() map[string]any {
 func (s *Switch) virtualQueues() map[string]any {
 	return map[string]any{"interfaces": s.each(func(port string) map[string]any {
 		return s.byClass(port, func(tc int) map[string]any {
-			v, ok := s.counter(port, "drop.*", tc)
+			v, ok := s.counter(port, "drop.out.*", tc)
 			if !ok {
 				return nil
 			}

@@ -21,13 +21,13 @@ func TestCounters(t *testing.T) {
 	}
 	values := map[observe.Port]uint64{}
 	for name, v := range map[string]uint64{
-		"pfc.rx.3": 7, "pfc.rx.4": 1, "pfc.tx.3": 2, "pfc.paused_ns.3": 999, "drop.3": 3, "tx.packets.3": 100, "ecn.marked.3": 5, "ecn.marked.4": 6,
-		"watchdog.detected.3": 1, "watchdog.restored.3": 0, "drop.rx": 9, "rx.bytes": 1 << 63,
+		"pfc.rx.3": 7, "pfc.rx.4": 1, "pfc.tx.3": 2, "pfc.paused_ns.3": 999, "drop.out.3": 3, "tx.packets.3": 100, "ecn.marked.3": 5, "ecn.marked.4": 6,
+		"watchdog.stuck.3": 1, "watchdog.freed.3": 0, "port.drop.in": 9, "port.rx.bytes": 1 << 63,
 	} {
 		values[observe.Port{Iface: "Ethernet1/1", Name: observe.Name(name)}] = v
 	}
 	values[observe.Port{Iface: "Ethernet2/1", Name: "ecn.marked.4"}] = 8
-	values[observe.Port{Iface: "Ethernet2/1", Name: "watchdog.detected.3"}] = 0
+	values[observe.Port{Iface: "Ethernet2/1", Name: "watchdog.stuck.3"}] = 0
 	s.SetCounters(values)
 	ask := func(command string) string {
 		t.Helper()

@@ -22,7 +22,7 @@ func TestCounters(t *testing.T) {
 	}
 	values := map[observe.Port]uint64{}
 	for _, link := range []string{"rdma0", "rdma1", "eth0"} {
-		for name, v := range map[string]uint64{"pfc.rx.3": 7, "pfc.rx.4": 1, "pfc.paused_ns.3": 1_999, "cnp.sent": 5, "drop.rx": 2, "watermark.queue.3": 1} {
+		for name, v := range map[string]uint64{"pfc.rx.3": 7, "pfc.rx.4": 1, "pfc.paused_ns.3": 1_999, "cnp.sent": 5, "port.drop.in": 2, "watermark.queue.3": 1} {
 			values[observe.Port{Iface: link, Name: observe.Name(name)}] = v
 		}
 	}

@@ -32,13 +32,16 @@ func portStats() []stat {
 		{name: "pfc.tx.*", field: "SAI_PORT_STAT_PFC_*_TX_PKTS"},
 		{name: "pfc.paused_ns.*", field: "SAI_PORT_STAT_PFC_*_RX_PAUSE_DURATION_US", unit: 1000},
 		{name: "pfc.pausing_ns.*", field: "SAI_PORT_STAT_PFC_*_TX_PAUSE_DURATION_US", unit: 1000},
-		{name: "pause.rx", field: "SAI_PORT_STAT_PAUSE_RX_PKTS"},
-		{name: "pause.tx", field: "SAI_PORT_STAT_PAUSE_TX_PKTS"},
-		{name: "rx.bytes", field: "SAI_PORT_STAT_IF_IN_OCTETS"},
-		{name: "tx.bytes", field: "SAI_PORT_STAT_IF_OUT_OCTETS"},
-		{name: "drop.rx", field: "SAI_PORT_STAT_IF_IN_DISCARDS"},
-		{name: "drop.tx", field: "SAI_PORT_STAT_IF_OUT_DISCARDS"},
-		{name: "mtu.dropped", field: "SAI_PORT_STAT_ETHER_RX_OVERSIZE_PKTS"},
+		{name: "link-pause.rx", field: "SAI_PORT_STAT_PAUSE_RX_PKTS"},
+		{name: "link-pause.tx", field: "SAI_PORT_STAT_PAUSE_TX_PKTS"},
+		{name: "port.rx.bytes", field: "SAI_PORT_STAT_IF_IN_OCTETS"},
+		{name: "port.tx.bytes", field: "SAI_PORT_STAT_IF_OUT_OCTETS"},
+		{name: "port.drop.in", field: "SAI_PORT_STAT_IF_IN_DISCARDS"},
+		{name: "port.drop.out", field: "SAI_PORT_STAT_IF_OUT_DISCARDS"},
+		{name: "port.rx.packets", field: "SAI_PORT_STAT_IF_IN_UCAST_PKTS"},
+		{name: "port.tx.packets", field: "SAI_PORT_STAT_IF_OUT_UCAST_PKTS"},
+		{name: "port.errors", field: "SAI_PORT_STAT_IF_IN_ERRORS"},
+		{name: "port.oversize", field: "SAI_PORT_STAT_ETHER_RX_OVERSIZE_PKTS"},
 	}
 }
 
@@ -46,16 +49,16 @@ func queueStats() []stat {
 	return []stat{
 		{name: "tx.packets.*", field: "SAI_QUEUE_STAT_PACKETS"},
 		{name: "tx.bytes.*", field: "SAI_QUEUE_STAT_BYTES"},
-		{name: "drop.*", field: "SAI_QUEUE_STAT_DROPPED_PACKETS"},
+		{name: "drop.out.*", field: "SAI_QUEUE_STAT_DROPPED_PACKETS"},
 		{name: "ecn.marked.*", field: "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS"},
-		{name: "watchdog.detected.*", field: "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"},
-		{name: "watchdog.restored.*", field: "PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED"},
+		{name: "watchdog.stuck.*", field: "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED"},
+		{name: "watchdog.freed.*", field: "PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED"},
 		{name: "watchdog.dropped.*", field: "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS"},
 	}
 }
 
 func groupStats() []stat {
-	return []stat{{name: "drop.ingress.*", field: "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"}}
+	return []stat{{name: "drop.in.*", field: "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"}}
 }
 
 func queueMarks() []stat {
@@ -64,8 +67,8 @@ func queueMarks() []stat {
 
 func groupMarks() []stat {
 	return []stat{
-		{name: "watermark.shared.*", field: "SAI_INGRESS_PRIORITY_GROUP_STAT_SHARED_WATERMARK_BYTES"},
-		{name: "watermark.headroom.*", field: "SAI_INGRESS_PRIORITY_GROUP_STAT_XOFF_ROOM_WATERMARK_BYTES"},
+		{name: "watermark.group.*", field: "SAI_INGRESS_PRIORITY_GROUP_STAT_SHARED_WATERMARK_BYTES"},
+		{name: "watermark.room.*", field: "SAI_INGRESS_PRIORITY_GROUP_STAT_XOFF_ROOM_WATERMARK_BYTES"},
 	}
 }
 

@@ -35,8 +35,8 @@ func TestCountersDB(t *testing.T) {
 		t.Error(got)
 	}
 	s.SetCounters(counted("Ethernet8", map[string]uint64{
-		"pfc.rx.3": 7, "pfc.paused_ns.3": 1_999_999, "drop.3": 2, "ecn.marked.3": 5, "watchdog.detected.3": 1, "drop.ingress.4": 9,
-		"watermark.queue.3": 4096, "watermark.headroom.4": 8192, "cnp.sent": 1,
+		"pfc.rx.3": 7, "pfc.paused_ns.3": 1_999_999, "drop.out.3": 2, "ecn.marked.3": 5, "watchdog.stuck.3": 1, "drop.in.4": 9,
+		"watermark.queue.3": 4096, "watermark.room.4": 8192, "cnp.sent": 1,
 	}))
 	for _, x := range []struct {
 		path []string
