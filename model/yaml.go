@@ -79,6 +79,17 @@ func (r *reader) documents(file string, layer int, b []byte) []*node {
 		if values(p.text) > 2*maxNodes {
 			r.stop(at, "a document of more than %d values", 2*maxNodes)
 		}
+		if r.full {
+			break
+		}
+		if n, ok := c.plain(p.text); ok {
+			if r.docs++; r.docs > maxDocuments {
+				r.stop(at, "more than %d documents", maxDocuments)
+				break
+			}
+			out = append(out, n)
+			continue
+		}
 		dec := yaml.NewDecoder(bytes.NewReader(p.text))
 		for !r.full {
 			y, err := decode(dec)
