@@ -61,13 +61,15 @@ type Config struct {
 // QueueRef names a queue of a port.
 type QueueRef struct{ Port, Queue int }
 
-// Pool is a part of a switch's buffer. Index 0 of Switch.Pools is that of lossless traffic by custom.
+// Pool is a part of a switch's buffer. Index 0 of Switch.Pools is that of lossless traffic by custom. A frame is on the account
+// of its group in one pool and of its queue in another, or in the same: the two kinds of accounts are kept apart.
 type Pool struct {
-	Size int64 // bytes that its groups and queues share, without reserved bytes and without headroom
+	Size int64 // bytes that its groups share, and that its queues share, without reserved bytes and without headroom
 }
 
 // Switch is a shared buffer with ports, and how its ways are chosen.
 type Switch struct {
+	Buffer   int64 // bytes that it has in all; 0 = not known. What pools, reserve and headroom add up to must fit in it
 	Pools    []Pool
 	Headroom int64  // bytes of headroom that all groups share; 0 = each group has its own
 	HashSeed uint32 // of ECMP
@@ -111,7 +113,7 @@ type Group struct {
 	Alpha     int64 // in 1/65536
 	Headroom  int64 // bytes for what arrives above the threshold; cap of what it takes when the switch shares headroom
 	Xon       int64 // sending goes on when no more than this is held, reserved bytes not counted
-	XonOffset int64 // or when so much less than the threshold is held
+	XonOffset int64 // or when so much less than the threshold is held; 0 = that does not count
 }
 
 // Queue is an egress queue. Limits drop; lossless queues have none.
@@ -150,12 +152,13 @@ type Watchdog struct {
 
 // NIC is a host's end of a link: it sends what its flows have and takes in what arrives.
 type NIC struct {
-	Port    int
-	Address uint32 // that ECMP hashes
-	CNPMark int8   // mark of the notifications that it sends
-	CNPWait Time   // from a marked packet to the notification
-	CNPGap  Time   // at most one notification of a flow in it
-	React   Reaction
+	Port     int
+	Address  uint32 // that ECMP hashes
+	CNPMark  int8   // mark of the notifications that it sends
+	CNPClass int8   // and the queue (traffic class) by which it sends them
+	CNPWait  Time   // from a marked packet to the notification
+	CNPGap   Time   // at most one notification of a flow in it
+	React    Reaction
 
 	// A receiver that is slow takes in Drain bits per second, keeps up to Buffer bytes of each priority, and pauses at Xoff until it is down to Xon.
 	Drain  int64 // 0 = as fast as it comes

@@ -78,7 +78,8 @@ type PortResult struct {
 type GroupResult struct {
 	PausesSent, ResumesSent uint64 // by us; refreshes are not counted
 	RefreshesSent           uint64
-	PausesReceived          uint64 // obeyed by us, as a sender
+	PausesReceived          uint64 // obeyed by us, as a sender, refreshes included
+	PausesIgnored           uint64 // received and not obeyed
 	Paused                  Time   // for which we, as a sender, were stopped
 	Max                     int64  // most bytes held, headroom not counted
 	HeadroomMax             int64

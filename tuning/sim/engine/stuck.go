@@ -1,0 +1,211 @@
+package engine
+
+import "slices"
+
+// watchEvery is the time between two looks at whether anything moves. patience is how long nothing may be delivered, besides
+// what retransmission timers need for another try.
+const (
+	watchEvery = 250 * Microsecond
+	patience   = 10 * Millisecond
+)
+
+// watch is what the last look saw.
+type watch struct {
+	at      Time   // of the last progress
+	packets uint64 // delivered until then
+	sent    int64  // data frames, at half of the patience; 0 = it is not over
+}
+
+// pass deals with the limit, which lies before the next event, and reports whether the run ends there.
+func (s *run) pass(next Time) bool {
+	if next > s.stop {
+		s.now = s.stop
+		return true
+	}
+	s.look()
+	s.limit = min(s.stop, next+watchEvery)
+	return s.ended
+}
+
+// progressed notes that there is a reason to go on.
+func (s *run) progressed() { s.watch.at, s.watch.sent = s.now, 0 }
+
+// look ends a run in which ports wait for each other, or in which nothing is delivered any more. With Config.Compat a run
+// that hangs goes on until it is stopped, as the reference's does.
+func (s *run) look() {
+	if s.cfg.Compat && s.cfg.Stop > 0 {
+		return
+	}
+	if circle := s.deadlock(); circle != nil {
+		s.ended, s.end, s.stuck = true, EndDeadlock, circle
+		return
+	}
+	w := &s.watch
+	if s.packets != w.packets {
+		w.packets = s.packets
+		s.progressed()
+	}
+	half := patience/2 + 2*s.cfg.Transport.RTO
+	if s.now-w.at < half || s.expects() {
+		return
+	}
+	sent := int64(1)
+	for i := range s.snd {
+		sent += s.snd[i].counts.sent
+	}
+	switch {
+	case w.sent == 0:
+		w.sent = sent
+	case s.now-w.at < 2*half:
+	case sent != w.sent:
+		s.ended, s.end, s.stuck = true, EndLivelock, s.waiting()
+	default:
+		s.starved()
+	}
+}
+
+// expects reports whether a flow will start, or a storm end, at a time that is set.
+func (s *run) expects() bool {
+	for i := range s.snd {
+		if q := &s.snd[i]; !q.started && s.wheel.holds(s.timers+int32(i)) {
+			return true
+		}
+	}
+	for i := range s.cfg.NICs {
+		for _, st := range s.cfg.NICs[i].Storms {
+			if st.From <= s.now && s.now < st.To {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// starved ends a run in which nothing will happen any more.
+func (s *run) starved() {
+	s.ended, s.end, s.stuck = true, EndIdle, s.waiting()
+	if circle := s.deadlock(); circle != nil {
+		s.end, s.stuck = EndDeadlock, circle
+	}
+	if s.cfg.Compat && s.cfg.Stop > 0 {
+		s.now = s.cfg.Stop
+	}
+}
+
+// waiting lists the queues of switches that hold something and are stopped.
+func (s *run) waiting() []Stuck {
+	var out []Stuck
+	for pi := range s.ports {
+		p := &s.ports[pi]
+		if p.flags&isNIC != 0 {
+			continue
+		}
+		for qi := range NumPriorities {
+			if p.ready&p.halted>>qi&1 != 0 {
+				out = append(out, s.stuckAt(int32(pi<<3+qi)))
+			}
+		}
+	}
+	return out
+}
+
+// stuckAt is what is to be said of a queue that is stopped.
+func (s *run) stuckAt(qi int32) Stuck {
+	return Stuck{Port: int(qi >> 3), Queue: int(qi & 7), Bytes: s.queues[qi].bytes, PausedBy: int(s.ports[qi>>3].peer)}
+}
+
+// deadlock finds queues that will never send again, whatever else happens, and returns a circle of them. It starts from all
+// queues that are stopped and takes out, as long as there are any, those that will go on when everything has left that can:
+// those that a NIC stops, that a watchdog will free, or that a group stops of which too little will remain. What is left when
+// there are no more waits for itself.
+func (s *run) deadlock() []Stuck {
+	var set []int32
+	for pi := range s.ports {
+		if s.ports[pi].ready&s.ports[pi].halted == 0 {
+			continue
+		}
+		for qi := range int32(NumPriorities) {
+			if id := int32(pi)<<3 + qi; s.mayHang(id) {
+				set = append(set, id)
+			}
+		}
+	}
+	for {
+		remains := s.remains(set)
+		n := len(set)
+		set = slices.DeleteFunc(set, func(id int32) bool { return s.stoppedFor(id, remains) == None })
+		switch {
+		case len(set) == 0:
+			return nil
+		case len(set) == n:
+			return s.circle(set, remains)
+		}
+	}
+}
+
+// mayHang reports whether a switch stops a queue that holds something, and no watchdog will free it.
+func (s *run) mayHang(id int32) bool {
+	p := &s.ports[id>>3]
+	bit := uint8(1) << (id & 7)
+	if p.flags&isNIC != 0 || p.ready&p.halted&bit == 0 || s.ports[p.peer].flags&isNIC != 0 {
+		return false
+	}
+	w := &s.cfg.Ports[id>>3].Watchdog
+	return w.Queues&bit == 0 || w.Action != WatchdogDrop && w.Action != WatchdogForward
+}
+
+// remains is what each group still holds when all queues but some are empty.
+func (s *run) remains(set []int32) map[int32]int64 {
+	m := map[int32]int64{}
+	for _, id := range set {
+		q := &s.queues[id]
+		for i := q.head; i != q.tail; i++ {
+			k := &q.buf[i&uint32(len(q.buf)-1)]
+			m[int32(k.in)<<3+int32(s.ports[k.in].class[k.mark()]>>4)] += int64(k.size)
+		}
+	}
+	return m
+}
+
+// stoppedFor is the group that will never let a queue go on, or None.
+func (s *run) stoppedFor(id int32, remains map[int32]int64) int32 {
+	pi := id >> 3
+	peer := int32(s.ports[pi].peer)
+	for pri, queues := range s.cfg.Ports[pi].Obeys {
+		gi := peer<<3 + int32(pri)
+		if queues>>(id&7)&1 == 0 || s.cold[pi].stopped>>pri&1 == 0 || !s.groups[gi].paused {
+			continue
+		}
+		g := s.groups[gi] // as it would be
+		w := s.switches[s.ports[peer].owner]
+		w.pools = slices.Clone(w.pools)
+		w.pools[g.pool].in = 0
+		for other, bytes := range remains {
+			if o := &s.groups[other]; s.ports[other>>3].owner == s.ports[peer].owner && o.pool == g.pool {
+				w.pools[g.pool].in += max(min(bytes, o.held)-int64(o.reserved), 0)
+			}
+		}
+		g.headroom = max(0, remains[gi]-g.held)
+		g.held = min(g.held, remains[gi])
+		if !emptied(&w, &g) {
+			return gi
+		}
+	}
+	return None
+}
+
+// circle walks from a queue that hangs to one that the group it waits for is held in, until it comes back.
+func (s *run) circle(set []int32, remains map[int32]int64) []Stuck {
+	at := set[0]
+	var path []int32
+	for !slices.Contains(path, at) {
+		path = append(path, at)
+		gi := s.stoppedFor(at, remains)
+		at = set[slices.IndexFunc(set, func(id int32) bool { return s.remains([]int32{id})[gi] > 0 })]
+	}
+	var out []Stuck
+	for _, id := range path[slices.Index(path, at):] {
+		out = append(out, s.stuckAt(id))
+	}
+	return out
+}

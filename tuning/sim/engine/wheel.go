@@ -1,0 +1,226 @@
+package engine
+
+import "math/bits"
+
+// A wheel holds at most one event for each of a fixed number of slots, in the order of time and, at the same time, of
+// sequence numbers. Buckets of 2^shift picoseconds are lists in that order, with a pointer to the tail: when a thousand ports
+// start at one instant, each event is later than those before it, and is put at the end at once. What is beyond the wheel's
+// horizon waits in a heap.
+type wheel struct {
+	slots []slot
+	heads []int32
+	tails []int32
+	used  []uint64 // bitmap of buckets that are not empty
+	far   []int32  // 4-ary heap
+	shift uint
+	mask  int64
+	now   int64 // bucket of the event that was taken last
+	near  int   // events in buckets
+}
+
+type slot struct {
+	at   Time
+	seq  uint64
+	next int32
+	heap int32 // place in the heap, or where it is otherwise
+}
+
+// Places of a slot that is not in the heap.
+const (
+	slotFree   = -1
+	slotBucket = -2
+)
+
+const never = Time(1) << 62
+
+func newWheel(slots int, shift, log uint) wheel {
+	w := wheel{
+		slots: make([]slot, slots),
+		heads: make([]int32, 1<<log),
+		tails: make([]int32, 1<<log),
+		used:  make([]uint64, 1<<(log-6)),
+		shift: shift,
+		mask:  1<<log - 1,
+	}
+	for i := range w.slots {
+		w.slots[i].heap = slotFree
+	}
+	for i := range w.heads {
+		w.heads[i] = None
+	}
+	return w
+}
+
+func (a *slot) before(b *slot) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+
+// set puts the event of a slot, which holds none, in its place.
+func (w *wheel) set(id int32, at Time, seq uint64) {
+	n := &w.slots[id]
+	n.at, n.seq = at, seq
+	b := int64(at) >> w.shift
+	if b-w.now > w.mask {
+		n.heap = int32(len(w.far))
+		w.far = append(w.far, id)
+		w.up(len(w.far) - 1)
+		return
+	}
+	n.heap = slotBucket
+	i := b & w.mask
+	w.near++
+	h := w.heads[i]
+	if h < 0 {
+		n.next = None
+		w.heads[i], w.tails[i] = id, id
+		w.used[i>>6] |= 1 << uint(i&63)
+		return
+	}
+	if t := &w.slots[w.tails[i]]; t.before(n) {
+		t.next, n.next = id, None
+		w.tails[i] = id
+		return
+	}
+	at1 := &w.slots[h]
+	if n.before(at1) {
+		n.next = h
+		w.heads[i] = id
+		return
+	}
+	for at1.next >= 0 && w.slots[at1.next].before(n) {
+		at1 = &w.slots[at1.next]
+	}
+	n.next = at1.next
+	at1.next = id
+}
+
+// clear takes the event of a slot out, if it holds one.
+func (w *wheel) clear(id int32) {
+	n := &w.slots[id]
+	where := n.heap
+	n.heap = slotFree
+	switch {
+	case where == slotFree:
+		return
+	case where >= 0:
+		w.dig(int(where))
+		return
+	}
+	i := int64(n.at) >> w.shift & w.mask
+	w.near--
+	h := w.heads[i]
+	if h == id {
+		w.heads[i] = n.next
+		if n.next < 0 {
+			w.used[i>>6] &^= 1 << uint(i&63)
+		}
+		return
+	}
+	for w.slots[h].next != id {
+		h = w.slots[h].next
+	}
+	w.slots[h].next = n.next
+	if n.next < 0 {
+		w.tails[i] = h
+	}
+}
+
+// holds reports whether a slot holds an event.
+func (w *wheel) holds(id int32) bool { return w.slots[id].heap != slotFree }
+
+// len is how many events there are.
+func (w *wheel) len() int { return w.near + len(w.far) }
+
+// take takes the earliest event out and returns its slot, whose time and number are still there to be read, or None.
+func (w *wheel) take() int32 {
+	if w.near == 0 {
+		return w.takeFar()
+	}
+	i := int(w.now & w.mask)
+	word := i >> 6
+	x := w.used[word] >> uint(i&63)
+	if x != 0 {
+		i += bits.TrailingZeros64(x)
+	} else {
+		for last := len(w.used) - 1; x == 0; x = w.used[word] {
+			word = (word + 1) & last
+		}
+		i = word<<6 + bits.TrailingZeros64(x)
+	}
+	h := w.heads[i]
+	n := &w.slots[h]
+	if len(w.far) > 0 && w.slots[w.far[0]].before(n) {
+		return w.takeFar()
+	}
+	w.heads[i] = n.next
+	if n.next < 0 {
+		w.used[i>>6] &^= 1 << uint(i&63)
+	}
+	n.heap = slotFree
+	w.near--
+	w.now = int64(n.at) >> w.shift
+	return h
+}
+
+func (w *wheel) takeFar() int32 {
+	if len(w.far) == 0 {
+		return None
+	}
+	id := w.far[0]
+	w.dig(0)
+	n := &w.slots[id]
+	n.heap = slotFree
+	w.now = int64(n.at) >> w.shift
+	return id
+}
+
+func (w *wheel) up(i int) {
+	id := w.far[i]
+	for i > 0 {
+		p := (i - 1) >> 2
+		if !w.slots[id].before(&w.slots[w.far[p]]) {
+			break
+		}
+		w.far[i] = w.far[p]
+		w.slots[w.far[i]].heap = int32(i)
+		i = p
+	}
+	w.far[i] = id
+	w.slots[id].heap = int32(i)
+}
+
+func (w *wheel) down(i int) {
+	id := w.far[i]
+	for {
+		c := i<<2 + 1
+		if c >= len(w.far) {
+			break
+		}
+		m := c
+		for k := c + 1; k < min(c+4, len(w.far)); k++ {
+			if w.slots[w.far[k]].before(&w.slots[w.far[m]]) {
+				m = k
+			}
+		}
+		if !w.slots[w.far[m]].before(&w.slots[id]) {
+			break
+		}
+		w.far[i] = w.far[m]
+		w.slots[w.far[i]].heap = int32(i)
+		i = m
+	}
+	w.far[i] = id
+	w.slots[id].heap = int32(i)
+}
+
+// dig takes the element at i out of the heap.
+func (w *wheel) dig(i int) {
+	last := len(w.far) - 1
+	id := w.far[last]
+	w.far = w.far[:last]
+	if i == last {
+		return
+	}
+	w.far[i] = id
+	w.slots[id].heap = int32(i)
+	w.down(i)
+	w.up(int(w.slots[id].heap))
+}
