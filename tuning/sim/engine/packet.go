@@ -40,6 +40,13 @@ func (k *packet) kind() kind   { return kind(k.head >> kindAt) }
 func (k *packet) mark() uint32 { return k.head >> markAt & 7 }
 func (k *packet) way() uint32  { return k.head & wayMask }
 
+// congested marks data. Answers are marked too, and counted, but nobody asks them about it, and their bit is the echo.
+func (k *packet) congested() {
+	if k.kind() == data {
+		k.head |= headCE
+	}
+}
+
 // A ring is a queue of packets. It grows to the power of two that holds the most it ever had.
 type ring struct {
 	buf        []packet

@@ -36,7 +36,7 @@ func (s *run) forward(pi int32, k packet) {
 	w.held += size
 	w.heldMax = max(w.heldMax, w.held)
 	if w.onEntry && q.bytes > q.kmin && s.draw(w, q) {
-		k.head |= headCE
+		k.congested()
 		q.marked++
 		s.series.marked++
 	}
@@ -55,7 +55,7 @@ func (s *run) depart(p *port, pi int32, qi uint8) {
 	k := s.pop(p, q, qi)
 	w := &s.switches[p.owner]
 	if !w.onEntry && q.bytes > q.kmin && q.flags&queueDrops == 0 && s.draw(w, q) {
-		k.head |= headCE
+		k.congested()
 		q.marked++
 		s.series.marked++
 	}
