@@ -22,10 +22,10 @@ func (t *topology) override(n *node) {
 		o := decodeOverride(c)
 		if !roles[role] {
 			if d := t.devices[role]; d != nil && !t.broken {
-				t.found.Errorf("unknown-name", n.at[role], fmt.Sprintf("write it under overrides.%s.devices.%s", d.Role, role),
+				t.found.Errorf("unknown-name", n.at(role), fmt.Sprintf("write it under overrides.%s.devices.%s", d.Role, role),
 					"overrides are by role, and %s is a device of the role %s", role, d.Role)
 			} else if !t.broken && len(names) > 0 {
-				t.found.Errorf("unknown-name", n.at[role], t.meant(role, names), "no device has the role %s", role)
+				t.found.Errorf("unknown-name", n.at(role), t.meant(role, names), "no device has the role %s", role)
 			}
 			return
 		}
@@ -33,7 +33,7 @@ func (t *topology) override(n *node) {
 		devices := c.get("devices")
 		for _, name := range sortedKeys(o.Devices) {
 			d := t.devices[name]
-			switch pos := devices.at[name]; {
+			switch pos := devices.at(name); {
 			case d == nil:
 				t.unknownDevice(name, pos)
 			case d.Role != role:
@@ -53,7 +53,7 @@ func (t *topology) overridePorts(d *Device, n *node) {
 			d.Ports[i].Override = d.Override.Ports[name]
 			continue
 		}
-		t.unknownPort(d, name, n.at[name])
+		t.unknownPort(d, name, n.at(name))
 	}
 }
 
@@ -121,7 +121,7 @@ func (t *topology) bind(n *node) {
 	devices := n.get("devices")
 	devices.each(func(name string, _ *node) {
 		if t.devices[name] == nil {
-			t.unknownDevice(name, devices.at[name])
+			t.unknownDevice(name, devices.at(name))
 		}
 	})
 	r.report(&t.found)
@@ -145,7 +145,7 @@ func (t *topology) bindPorts(d *Device, n *node) {
 	n.each(func(name string, c *node) {
 		i, ok := t.find(d, name)
 		if !ok {
-			t.unknownPort(d, name, n.at[name])
+			t.unknownPort(d, name, n.at(name))
 			return
 		}
 		d.Ports[i].Iface = winning(text(c), d.Ports[i].Iface)
@@ -217,7 +217,7 @@ func (t *topology) nameless(d *Device, p *Port) bool {
 	}
 	key := map[string]string{"host": "hosts", "storage": "storage"}[d.Role]
 	tier := t.f.docs.fabric.get("topology", key)
-	return key != "" && tier != nil && lost(tier.kids["netdevs"])
+	return key != "" && tier != nil && lost(tier.kid("netdevs"))
 }
 
 // misfit reports whether a switch has a host's platform, or a host a switch's.

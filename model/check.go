@@ -27,7 +27,7 @@ func (c *checker) document(n *node) string {
 		c.found.Errorf("document", n.pos(), "start with apiVersion, kind and metadata", "a document must be a mapping, not %s", n.shape)
 		return ""
 	}
-	kind := n.kids["kind"]
+	kind := n.kid("kind")
 	if kind == nil {
 		c.found.Errorf("document", n.pos(), "add kind: Fabric, kind: Inventory or kind: Profile", "the document has no kind")
 		return ""
@@ -36,7 +36,7 @@ func (c *checker) document(n *node) string {
 		c.found.Errorf("document", kind.pos(), didYouMean(kind.text, kinds()), "unknown kind %q", clip(kind.text))
 		return ""
 	}
-	if n.kids["apiVersion"] == nil {
+	if n.kid("apiVersion") == nil {
 		c.found.Errorf("document", n.pos(), "add apiVersion: "+APIVersion, "the document has no apiVersion")
 	}
 	c.kind = kind.text
@@ -100,9 +100,9 @@ func (c *checker) check(f *field, n *node, path *trail) {
 		case n.shape == listNode && strings.HasPrefix(path.String(), "manage") && len(n.items) > 0 && n.items[0].shape == scalarNode:
 			hint = fmt.Sprintf("write each with its word: {%s: own, …}", clip(n.items[0].text))
 		case n.shape == mapNode && f.list != nil && f.named && len(n.keys) > 0 && !n.has("name"):
-			hint = fmt.Sprintf("write a list, each with its name: [{name: %s, …}]", clip(n.keys[0]))
+			hint = fmt.Sprintf("write a list, each with its name: [{name: %s, …}]", clip(n.keys[0].key))
 		case n.shape == mapNode && f.list != nil && len(n.keys) > 0:
-			hint = "put a - before " + clip(n.keys[0]) + ", or brackets around it: a list of one"
+			hint = "put a - before " + clip(n.keys[0].key) + ", or brackets around it: a list of one"
 		case f.example != "":
 			hint = fmt.Sprintf("write %s: %s", f.key, f.example)
 		}
@@ -149,13 +149,13 @@ func withArticle(noun string) string {
 }
 
 func (c *checker) mapping(f *field, n *node, path *trail) {
-	for i, k := range n.keys {
+	for i := range n.keys {
 		if c.over() {
 			return
 		}
-		child := n.kids[k]
+		k, child := n.keys[i].key, n.keys[i].kid
 		if kf := f.kid(k); kf != nil {
-			if i+1 < len(n.keys) && c.comma(f, kf, n, k, n.keys[i+1], path) {
+			if i+1 < len(n.keys) && c.comma(f, kf, n, k, n.keys[i+1].key, path) {
 				continue
 			}
 			c.check(kf, child, &trail{up: path, key: k})
@@ -178,7 +178,7 @@ func (c *checker) mapping(f *field, n *node, path *trail) {
 				}
 				p.what, p.hint = "is an interface name, and the model's name of the port stands before the colon", "write "+left+": "+clip(k)
 			}
-			c.found.Errorf(p.rule, n.at[k], p.hint, "%s: %q %s", cmpPath(path.String()), clip(k), p.what)
+			c.found.Errorf(p.rule, n.at(k), p.hint, "%s: %q %s", cmpPath(path.String()), clip(k), p.what)
 			continue
 		}
 		c.check(f.dict, child, &trail{up: path, key: k})
@@ -187,7 +187,7 @@ func (c *checker) mapping(f *field, n *node, path *trail) {
 
 // comma reports a number that YAML cut in two at a comma: {kmin: 0,8MB} is a kmin of 0, and a key 8MB without a value.
 func (c *checker) comma(f, kf *field, n *node, key, next string, path *trail) bool {
-	v, rest := n.kids[key], n.kids[next]
+	v, rest := n.kid(key), n.kid(next)
 	if kf.scalar == nil || kf.scalar.secret || f.kid(next) != nil || f.dict != nil || v.shape != scalarNode || v.bad || !rest.null || rest.bad ||
 		!isDigits(v.text) || next == "" || !isDigits(next[:1]) {
 		return false
@@ -243,7 +243,7 @@ func (c *checker) elements(f *field, n *node, path *trail) {
 // unknown reports a key that does not belong where it stands: what was probably meant, and where the key is at home.
 func (c *checker) unknown(f *field, n *node, key, path string) {
 	if len(c.found) > maxHints {
-		c.found.Errorf("unknown-key", n.at[key], "", "unknown key %q %s", clip(key), where(path))
+		c.found.Errorf("unknown-key", n.at(key), "", "unknown key %q %s", clip(key), where(path))
 		return
 	}
 	var siblings []string
@@ -251,7 +251,7 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 		siblings = append(siblings, k.key)
 	}
 	meant, homes := Closest(key, siblings), c.homes(key)
-	hint := wrongWord(key, n.kids[key].text)
+	hint := wrongWord(key, n.kid(key).text)
 	switch {
 	case hint != "":
 	case f.usual(key) != "":
@@ -262,7 +262,7 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 		hint = "ownership is by switches and hosts here; what differs for a role stands under overrides.ROLE.manage"
 	case strings.HasPrefix(path, "overrides.") && f.kid("devices") != nil && key == "ports":
 		hint = "ports stand under a device of the role: " + path + ".devices.DEVICE.ports"
-	case strings.HasPrefix(path, "overrides.") && f.kid("devices") != nil && meant == "" && homes == "" && n.kids[key].shape == mapNode:
+	case strings.HasPrefix(path, "overrides.") && f.kid("devices") != nil && meant == "" && homes == "" && n.kid(key).shape == mapNode:
 		hint = fmt.Sprintf("a device of the role stands under %s.devices; other keys here are %s", path, strings.TrimPrefix(known(siblings), "known are "))
 	case strings.HasPrefix(path, "overrides.") && f.kid("classes") != nil && classSchema(false).kid(key) != nil && key != "name":
 		hint = fmt.Sprintf("it belongs to a class: classes: [{name: training, %s: …}]", key)
@@ -282,7 +282,7 @@ func (c *checker) unknown(f *field, n *node, key, path string) {
 			hint = fmt.Sprintf("fabricctl does not configure %s; %s", key, hint)
 		}
 	}
-	c.found.Errorf("unknown-key", n.at[key], hint, "unknown key %q %s", clip(key), where(path))
+	c.found.Errorf("unknown-key", n.at(key), hint, "unknown key %q %s", clip(key), where(path))
 }
 
 func where(path string) string {
@@ -374,8 +374,8 @@ func walk(f *field, path string, visit func(f *field, path, key string)) {
 
 // misspelt reports whether an unknown key of n was probably meant to be key.
 func misspelt(f *field, n *node, key string) bool {
-	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(k string) bool {
-		return f.kid(k) == nil && (Closest(k, []string{key}) != "" || f.usual(k) == key)
+	return len(n.keys) < maxHints && slices.ContainsFunc(n.keys, func(x pair) bool {
+		return f.kid(x.key) == nil && (Closest(x.key, []string{key}) != "" || f.usual(x.key) == key)
 	})
 }
 
@@ -422,7 +422,7 @@ func (c *checker) complete(f *field, n *node, path *trail, left map[string][]str
 				}
 				c.found.Errorf("missing", n.pos(), addition(k, example), "%s has no %s", cmpPath(path.String()), k.key)
 			}
-			if kid := n.kids[k.key]; kid != nil {
+			if kid := n.kid(k.key); kid != nil {
 				c.complete(k, kid, &trail{up: path, key: k.key}, nil)
 			}
 		}

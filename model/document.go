@@ -64,8 +64,8 @@ func (n *node) json() any {
 	switch {
 	case n.shape == mapNode:
 		m := make(map[string]any, len(n.keys))
-		for _, k := range n.keys {
-			m[k] = n.kids[k].json()
+		for _, x := range n.keys {
+			m[x.key] = x.kid.json()
 		}
 		return m
 	case n.shape == listNode:
@@ -106,8 +106,8 @@ func (d Document) Key(path []string, key string) diag.Pos {
 			return d.Pos(path)
 		}
 	}
-	if pos, ok := n.at[key]; ok {
-		return pos
+	if x := n.find(key); x != nil {
+		return x.at
 	}
 	return d.Pos(path)
 }
@@ -116,10 +116,10 @@ func (d Document) Key(path []string, key string) diag.Pos {
 func (n *node) step(p string) (*node, diag.Pos) {
 	switch n.shape {
 	case mapNode:
-		if c := n.kids[p]; c != nil && c.shape != scalarNode {
-			return c, n.at[p]
-		} else if c != nil {
-			return c, c.pos()
+		if x := n.find(p); x != nil && x.kid.shape != scalarNode {
+			return x.kid, x.at
+		} else if x != nil {
+			return x.kid, x.kid.pos()
 		}
 	case listNode:
 		if i, err := strconv.Atoi(p); err == nil && 0 <= i && i < len(n.items) {

@@ -51,10 +51,10 @@ func (f *Fabric) Doubts(found diag.List) Doubts {
 		return d
 	}
 	root := f.docs.fabric
-	d.All = lost(root.kids["topology"]) || lost(root.kids["overrides"]) || lost(root.kids["manage"])
-	d.MTU, d.Watchdog = lost(root.kids["mtu"]), lost(root.kids["pfc_watchdog"])
-	d.elements(root.kids["classes"], whole)
-	d.elements(root.kids["applications"], whole)
+	d.All = lost(root.kid("topology")) || lost(root.kid("overrides")) || lost(root.kid("manage"))
+	d.MTU, d.Watchdog = lost(root.kid("mtu")), lost(root.kid("pfc_watchdog"))
+	d.elements(root.kid("classes"), whole)
+	d.elements(root.kid("applications"), whole)
 	return d
 }
 
@@ -67,7 +67,7 @@ func (d *Doubts) elements(n *node, whole map[diag.Pos]bool) {
 	}
 	d.All = d.All || n.bad
 	for _, e := range n.items {
-		if p := e.kids["priority"]; lost(e) || holds(e, whole) || p != nil && d.at[p.pos()] {
+		if p := e.kid("priority"); lost(e) || holds(e, whole) || p != nil && d.at[p.pos()] {
 			d.values(e)
 		}
 	}
@@ -78,8 +78,8 @@ func holds(n *node, places map[diag.Pos]bool) bool {
 	if places[n.pos()] || slices.ContainsFunc(n.items, func(c *node) bool { return holds(c, places) }) {
 		return true
 	}
-	for _, c := range n.kids {
-		if holds(c, places) {
+	for _, x := range n.keys {
+		if holds(x.kid, places) {
 			return true
 		}
 	}
@@ -91,7 +91,7 @@ func (d *Doubts) values(n *node) {
 	for _, e := range n.items {
 		d.values(e)
 	}
-	for _, k := range n.kids {
-		d.values(k)
+	for _, x := range n.keys {
+		d.values(x.kid)
 	}
 }

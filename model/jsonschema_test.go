@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,12 +45,9 @@ func structural(n *node, layer bool) []string {
 func clone(n *node) *node {
 	r := *n
 	r.bad = false
-	r.keys, r.at = slices.Clone(n.keys), maps.Clone(n.at)
-	if n.kids != nil {
-		r.kids = make(map[string]*node, len(n.kids))
-		for k, c := range n.kids {
-			r.kids[k] = clone(c)
-		}
+	r.pairs = n.with(0)
+	for i := range r.keys {
+		r.keys[i].kid = clone(r.keys[i].kid)
 	}
 	r.items = nil
 	for _, c := range n.items {
@@ -122,17 +118,13 @@ func mutants(n *node) []mutant {
 	if n.shape == mapNode {
 		for _, key := range []string{"no_such_key", "bad key", "name", "ports"} {
 			out = append(out, mutant{"with " + key, func(n *node) {
-				if n.kids[key] == nil {
-					n.keys = append(n.keys, key)
-					n.kids[key], n.at[key] = &node{shape: mapNode, from: n.from}, n.pos()
+				if n.kid(key) == nil {
+					n.put(pair{key, n.pos(), &node{shape: mapNode, from: n.from}})
 				}
 			}})
 		}
-		for _, key := range n.keys {
-			out = append(out, mutant{"without " + key, func(n *node) {
-				n.keys = slices.DeleteFunc(n.keys, func(k string) bool { return k == key })
-				delete(n.kids, key)
-			}})
+		for _, x := range n.keys {
+			out = append(out, mutant{"without " + x.key, func(n *node) { n.pairs = n.without(x.key) }})
 		}
 	}
 	return out
@@ -141,8 +133,8 @@ func mutants(n *node) []mutant {
 // places calls visit with a path to each place of n: functions that find it again in a copy.
 func places(n *node, path string, find func(*node) *node, visit func(path string, n *node, find func(*node) *node)) {
 	visit(path, n, find)
-	for _, k := range n.keys {
-		places(n.kids[k], join(path, k), func(root *node) *node { return find(root).kids[k] }, visit)
+	for _, x := range n.keys {
+		places(x.kid, join(path, x.key), func(root *node) *node { return find(root).kid(x.key) }, visit)
 	}
 	for i, c := range n.items {
 		places(c, fmt.Sprintf("%s[%d]", path, i), func(root *node) *node { return find(root).items[i] }, visit)

@@ -101,7 +101,7 @@ func (d *roots) add(m *merger, of map[string][]*node) {
 	for i, n := range inventories {
 		if n.get("metadata") != nil { // a label for people; each document may have its own
 			r := *n
-			r.keys = slices.DeleteFunc(slices.Clone(n.keys), func(k string) bool { return k == "metadata" })
+			r.pairs = n.without("metadata")
 			inventories[i] = &r
 		}
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -22,16 +23,97 @@ func (s shape) String() string { return [...]string{"a single value", "a mapping
 // merging and patching make new ones and share the rest.
 type node struct {
 	shape shape
-	from  *Origin // line of the value that won, and of those that lost
-	layer int
 	bad   bool // already reported; reads as not given
 	null  bool // no value was written
+	layer int32
+	from  *Origin // line of the value that won, and of those that lost
 
-	text  string           // of a scalar
-	keys  []string         // of a mapping, in order of appearance
-	kids  map[string]*node // of a mapping
-	at    map[string]diag.Pos
+	text  string  // of a scalar
+	pairs         // of a mapping
 	items []*node // of a list
+}
+
+// pair is what stands at a key of a mapping.
+type pair struct {
+	key string
+	at  diag.Pos // of the key
+	kid *node
+}
+
+// pairs are those of a mapping, in order of appearance.
+type pairs struct {
+	keys  []pair
+	place map[string]int // of each key in keys, where there are many
+}
+
+// find is the pair of a key; nil when there is none. It takes the time of a look-up, however many there are.
+func (p *pairs) find(key string) *pair {
+	if p.place != nil {
+		if i, ok := p.place[key]; ok {
+			return &p.keys[i]
+		}
+		return nil
+	}
+	for i := range p.keys {
+		if p.keys[i].key == key {
+			return &p.keys[i]
+		}
+	}
+	return nil
+}
+
+// put sets what stands at a key, behind all others if it is new.
+func (p *pairs) put(x pair) {
+	const few = 12 // are found faster one by one
+	if old := p.find(x.key); old != nil {
+		*old = x
+		return
+	}
+	if p.keys == nil {
+		p.keys = make([]pair, 0, 4) // most have three or four
+	}
+	p.keys = append(p.keys, x)
+	switch n := len(p.keys); {
+	case p.place != nil:
+		p.place[x.key] = n - 1
+	case n > few:
+		p.place = make(map[string]int, 2*n)
+		for i := range p.keys {
+			p.place[p.keys[i].key] = i
+		}
+	}
+}
+
+// with is p with room for n more: what is put into it does not change p.
+func (p *pairs) with(n int) pairs {
+	return pairs{keys: slices.Grow(slices.Clone(p.keys), n), place: maps.Clone(p.place)}
+}
+
+// without is p but for a key.
+func (p *pairs) without(key string) pairs {
+	var r pairs
+	for _, x := range p.keys {
+		if x.key != key {
+			r.put(x)
+		}
+	}
+	return r
+}
+
+// kid is what stands at key, usable or not; nil when nothing does.
+func (p *pairs) kid(key string) *node {
+	if x := p.find(key); x != nil {
+		return x.kid
+	}
+	return nil
+}
+
+// at is where key stands, the zero Pos when it does not.
+func (p *pairs) at(key string) diag.Pos {
+	if x := p.find(key); x != nil {
+		return x.at
+	}
+	return diag.Pos{}
 }
 
 func (n *node) pos() diag.Pos {
@@ -47,7 +129,7 @@ func (n *node) get(path ...string) *node {
 		if n == nil || n.shape != mapNode || n.bad {
 			return nil
 		}
-		n = n.kids[k]
+		n = n.kid(k)
 	}
 	if n == nil || n.bad {
 		return nil
@@ -56,7 +138,7 @@ func (n *node) get(path ...string) *node {
 }
 
 // has reports whether something stands at key, usable or not.
-func (n *node) has(key string) bool { return n != nil && n.kids[key] != nil }
+func (n *node) has(key string) bool { return n != nil && n.kid(key) != nil }
 
 // list is the usable elements of a list.
 func (n *node) list() []*node {
@@ -71,9 +153,9 @@ func (n *node) each(f func(key string, c *node)) {
 	if n == nil || n.shape != mapNode {
 		return
 	}
-	for _, k := range n.keys {
-		if c := n.kids[k]; !c.bad {
-			f(k, c)
+	for _, x := range n.keys {
+		if !x.kid.bad {
+			f(x.key, x.kid)
 		}
 	}
 }
@@ -175,25 +257,16 @@ func (m *merger) all(f *field, docs []*node) *node {
 func (m *merger) mergeMaps(f *field, n, o *node, path string) *node {
 	r := *n
 	r.layer = o.layer
-	r.keys = slices.Clone(n.keys)
-	r.kids = make(map[string]*node, len(n.kids)+len(o.kids))
-	r.at = make(map[string]diag.Pos, len(n.kids)+len(o.kids))
-	for _, k := range n.keys {
-		r.kids[k], r.at[k] = n.kids[k], n.at[k]
-	}
-	for _, k := range o.keys {
-		if r.kids[k] == nil {
-			r.keys = append(r.keys, k)
-		}
-		c := f.kid(k)
+	r.pairs = n.with(len(o.keys))
+	for _, x := range o.keys {
+		c := f.kid(x.key)
 		if c == nil {
 			c = f.dict
 		}
-		if c == nil { // unknown, already reported
-			r.kids[k], r.at[k] = o.kids[k], o.at[k]
-			continue
+		if c != nil { // else unknown, already reported
+			x.kid = m.merge(c, r.kid(x.key), x.kid, join(path, x.key))
 		}
-		r.kids[k], r.at[k] = m.merge(c, r.kids[k], o.kids[k], join(path, k)), o.at[k]
+		r.put(x)
 	}
 	return &r
 }
@@ -228,7 +301,7 @@ func over(n, o *node) *node {
 
 // same reports whether n and o say the same.
 func same(n, o *node) bool {
-	if n.shape != o.shape || n.text != o.text || len(n.items) != len(o.items) || len(n.kids) != len(o.kids) {
+	if n.shape != o.shape || n.text != o.text || len(n.items) != len(o.items) || len(n.keys) != len(o.keys) {
 		return false
 	}
 	for i := range n.items {
@@ -236,8 +309,8 @@ func same(n, o *node) bool {
 			return false
 		}
 	}
-	for k, c := range n.kids {
-		if o.kids[k] == nil || !same(c, o.kids[k]) {
+	for _, x := range n.keys {
+		if c := o.kid(x.key); c == nil || !same(x.kid, c) {
 			return false
 		}
 	}

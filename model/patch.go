@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -82,8 +81,8 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 		}
 	}
 	if f.dict != nil && n != nil {
-		for _, k := range n.keys {
-			if under(path, k) && len(k) > len(key) {
+		for _, x := range n.keys {
+			if k := x.key; under(path, k) && len(k) > len(key) {
 				key, child = k, f.dict
 			}
 		}
@@ -98,7 +97,7 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 	}
 	var old *node
 	if n != nil {
-		old = n.kids[key]
+		old = n.kid(key)
 	}
 	c, err := edit(child, old, rest(path, key), value)
 	if err != nil {
@@ -108,15 +107,12 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 	if n != nil {
 		r = *n
 	}
-	r.kids, r.at = maps.Clone(r.kids), maps.Clone(r.at)
-	if r.kids == nil {
-		r.kids, r.at = map[string]*node{}, map[string]diag.Pos{}
+	at := r.from.Pos
+	if old != nil {
+		at = n.at(key)
 	}
-	if old == nil {
-		r.keys = append(slices.Clone(r.keys), key)
-		r.at[key] = r.from.Pos
-	}
-	r.kids[key] = c
+	r.pairs = r.with(1)
+	r.put(pair{key, at, c})
 	return &r, nil
 }
 
@@ -140,12 +136,12 @@ func leaves(f *field, n *node, path string) []Leaf {
 		}
 		switch n.shape {
 		case mapNode:
-			for _, k := range n.keys {
-				c := f.kid(k)
+			for _, x := range n.keys {
+				c := f.kid(x.key)
 				if c == nil {
 					c = f.dict
 				}
-				visit(c, n.kids[k], join(path, k))
+				visit(c, x.kid, join(path, x.key))
 			}
 		case listNode:
 			for i, e := range n.items {

@@ -251,9 +251,9 @@ func change(n *node, pos diag.Pos) *node {
 	for _, e := range n.items {
 		r.items = append(r.items, change(e, pos))
 	}
-	r.kids = map[string]*node{}
-	for k, e := range n.kids {
-		r.kids[k] = change(e, pos)
+	r.pairs = n.with(0)
+	for i := range r.keys {
+		r.keys[i].kid = change(r.keys[i].kid, pos)
 	}
 	return &r
 }

@@ -153,11 +153,8 @@ func (p *plain) list(depth int) *node {
 
 // put adds a key. What is there twice is not for plain to report.
 func (p *plain) put(n *node, key string, pos diag.Pos, v *node) {
-	if n.kids == nil {
-		n.kids, n.at = map[string]*node{}, map[string]diag.Pos{}
-	}
-	p.doubt = p.doubt || n.kids[key] != nil
-	n.keys, n.kids[key], n.at[key] = append(n.keys, key), v, pos
+	p.doubt = p.doubt || n.find(key) != nil
+	n.put(pair{key, pos, v})
 }
 
 // word is the length of the key at the place at hand, 0 when there is none: letters, digits, and "_", "-", ".", "/", of

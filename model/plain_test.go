@@ -23,9 +23,9 @@ func dumped(n *node) string {
 	var write func(*node)
 	write = func(n *node) {
 		fmt.Fprintf(&b, "%v %d/%v %v %v %q", n.shape, n.layer, *n.from, n.bad, n.null, n.text)
-		for i, k := range n.keys {
-			fmt.Fprintf(&b, " %d: %q at %v (", i, k, n.at[k])
-			write(n.kids[k])
+		for _, x := range n.keys {
+			fmt.Fprintf(&b, " %q at %v (", x.key, n.at(x.key))
+			write(n.kid(x.key))
 			b.WriteByte(')')
 		}
 		for _, c := range n.items {
@@ -105,14 +105,14 @@ func plainSeeds() []string {
 		"a:\n- b\n- c\nd:\n  - e\n  - f:\n    - g\n    h: i\nj: k\n", "a:\n  b:\n    c: d\n  e: f\ng: h\n", "a: {b: c, d: [e, f], g: {}, h: []}\nb: [ a , {b: c} ]\n",
 		"a: \"b: #c, 'd'\"\nb: ' \"e\" '\nc: {d: \"leaf1:up-1\", e: 'x'}\n", "a: null\nb: \"null\"\nc: Null # x\nd: nULL\n", "a: leaf1:up-1\nb: {c: leaf1:up-1, d: 1.5%}\n",
 		"a: 0x1F\nb: 010\nc: yes\nd: 1e3\ne: -1\nf: 03:04\ng: .5\nh: 2001-01-01\n", "10.0.0.1: a\nEthernet1/1: b\n", "a: it, too\nb: x (y); z ~ 5% = $1 + 2^3 @home <a>\n",
-		"  a: 1\n  b:\n    - c\n", "a: -b\nc: [-1, -b]\n", "a:\n\n  # note\n    # deeper\n  b: 1\n# end", "a: b-\nc-: d\nd.e_f/g: h:1\n",
+		"  a: 1\n  b:\n    - c\n", "a: -b\nc: [-1, -b]\n", numbered("a%d: b\n", 40), "a:\n\n  # note\n    # deeper\n  b: 1\n# end", "a: b-\nc-: d\nd.e_f/g: h:1\n",
 	}
 }
 
 // TestPlainDoubt: the library is asked about all else.
 func TestPlainDoubt(t *testing.T) {
 	for _, s := range []string{
-		"", "\n# x\n", "---\n", "a", "a:\n", "a:\nb: 1\n", "a: 1\na: 2\n", "{a: 1, a: 2}\n", "a: {b: 1, b: 2}\n", "a: &x 1\nb: *x\n", "<<: {a: 1}\n", "a: !t 1\n", "a: |\n  b\n", "a: >\n  b\n",
+		"", "\n# x\n", "---\n", "a", "a:\n", "a:\nb: 1\n", "a: 1\na: 2\n", "{a: 1, a: 2}\n", "a: {b: 1, b: 2}\n", numbered("a%d: b\n", 40) + "a3: c\n", "a: &x 1\nb: *x\n", "<<: {a: 1}\n", "a: !t 1\n", "a: |\n  b\n", "a: >\n  b\n",
 		"? a\n: b\n", "a: b\n  c\n", "a: {b: 1,\n  c: 2}\n", "a: \"b\n  c\"\n", "a:\tb\n", "\ta: b\n", "a: b\r\n", "a: b\n c: d\n", "a:\n    b: 1\n  c: 2\n", "- a\nb: c\n", "a: 1\n- b\n", "- - a\n", "-\n  a: b\n",
 		"a: \"b\\n\"\n", "a: 'b''c'\n", "a: ü\n", "a: \"ü\"\n", "ü: a\n", "\ufeffa: b\n", "a: b # \u2028c\n", "a: b # \u0085c\n", "%YAML 1.1\n---\na: b\n", "a: b\n...\n", "--- a: b\n", "a: [b\n", "a: b]\n", "a: {b}\n", "a: [b,]\n",
 		"a: [,b]\n", "a: {b:c}\n", "a: b: c\n", "a : b\n", "\"a\": b\n", "a: [b]c\n", "a: \"b\"c\n", "a: \"b\"#c\n", "a: [b]#c\n", "a: #b\n", "a: b\n---\nc: d\n", "a: [b: c]\n", "a: ~\n", "a: {b: , c: 1}\n", "a: @b\n", "a: - b\n",

@@ -125,7 +125,7 @@ func legalRows(f profiles.Field, n *node, found *diag.List) bool {
 				legal = false
 			}
 		}
-		if item.kids["alpha"] == nil && item.kids["static"] == nil && item.get("xoff") != nil {
+		if item.kid("alpha") == nil && item.kid("static") == nil && item.get("xoff") != nil {
 			found.Errorf("profile", item.pos(), "add alpha, or static where it is a size", "the row for %s and %s does not say at which threshold pause is sent", at.Speed, at.Cable)
 			legal = false
 		}
@@ -207,7 +207,7 @@ func describes(n *node, found *diag.List) (h hardware, ok bool) {
 		return h, false
 	case 1:
 	default:
-		found.Errorf("profile", n.at[string(sections[1])], "write a document for each",
+		found.Errorf("profile", n.at(string(sections[1])), "write a document for each",
 			"the profile %s has a section %s and a section %s", clip(name.text), sections[0], sections[1])
 		return h, false
 	}

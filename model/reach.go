@@ -81,7 +81,7 @@ func newReach(inventory *node, found *diag.List) *reach {
 	groups.each(func(group string, g *node) {
 		r.rank[group] = len(r.rank)
 		if !g.has("roles") && !g.has("devices") {
-			found.Errorf("missing", groups.at[group], "add roles: [leaf] or devices: [leaf1]", "group %s says nobody who is in it", group)
+			found.Errorf("missing", groups.at(group), "add roles: [leaf] or devices: [leaf1]", "group %s says nobody who is in it", group)
 		}
 		for _, n := range g.get("roles").list() {
 			member(r.byRole, n.text, group)
@@ -187,7 +187,7 @@ func (r *reach) endpoint(name, role string) *Endpoint {
 		Management: l.management, ManagementPort: text(e.get("management_port")),
 	}
 	if e != nil {
-		ep.Pos = r.inventory.get("devices").at[name]
+		ep.Pos = r.inventory.get("devices").at(name)
 	}
 	return ep
 }
@@ -257,7 +257,7 @@ func (r *reach) contradictions(groups []string) []*clash {
 // report says each contradiction once, with the devices that meet it.
 func (r *reach) report(found *diag.List) {
 	if r.crowded != "" {
-		found.Errorf("limits", r.inventory.at["groups"], "say what most devices share under defaults",
+		found.Errorf("limits", r.inventory.at("groups"), "say what most devices share under defaults",
 			"%s is in more than %d groups; what the others say is not read", r.crowded, maxGroups)
 	}
 	for _, c := range r.order {

@@ -234,19 +234,19 @@ func (v *validator) restCandidate() (at diag.Pos, hint string) {
 
 // doubtful reports whether a class lost values to earlier findings, so that absence proves nothing.
 func (v *validator) doubtful() bool {
-	n := v.f.docs.fabric.kids["classes"]
+	n := v.f.docs.fabric.kid("classes")
 	return n == nil || n.bad || hasBad(n)
 }
 
 // lost reports whether some class may have lost the value of a key: there, or under a key that is misspelt.
 func (v *validator) lost(key string) bool {
-	n := v.f.docs.fabric.kids["classes"]
+	n := v.f.docs.fabric.kid("classes")
 	if n == nil || n.bad {
 		return true
 	}
 	list := classSchema(true)
 	return slices.ContainsFunc(n.items, func(c *node) bool {
-		k := c.kids[key]
+		k := c.kid(key)
 		return c.bad || k != nil && hasBad(k) || k == nil && misspelt(list, c, key)
 	})
 }
@@ -258,8 +258,8 @@ func hasBad(n *node) bool {
 	if slices.ContainsFunc(n.items, hasBad) {
 		return true
 	}
-	for _, k := range n.kids {
-		if hasBad(k) {
+	for _, x := range n.keys {
+		if hasBad(x.kid) {
 			return true
 		}
 	}
@@ -348,7 +348,7 @@ func (v *validator) ramp(class string, given, effective ECN, what string) {
 	}
 }
 
-func hasBadECN(n *node) bool { return n != nil && n.kids["ecn"] != nil && hasBad(n.kids["ecn"]) }
+func hasBadECN(n *node) bool { return n != nil && n.kid("ecn") != nil && hasBad(n.kid("ecn")) }
 
 // mtu checks that the sizes that are used are given and possible.
 func (v *validator) mtu() {
@@ -401,7 +401,7 @@ func (v *validator) watchdog(what string, given, effective Watchdog) {
 		key, such string
 		set       bool
 	}{{"detect", "200ms", effective.Detect.Set}, {"restore", "400ms", effective.Restore.Set}, {"action", "drop", effective.Action.Set}} {
-		if n := v.f.docs.fabric.kids["pfc_watchdog"]; !x.set && !(n != nil && hasBad(n)) {
+		if n := v.f.docs.fabric.kid("pfc_watchdog"); !x.set && !(n != nil && hasBad(n)) {
 			v.found.Errorf("missing", pos, fmt.Sprintf("add %s: %s", x.key, x.such), "%s has no %s", what, x.key)
 		}
 	}

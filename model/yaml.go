@@ -234,8 +234,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
-		n.shape, n.kids, n.at = mapNode, make(map[string]*node, len(y.Content)/2), make(map[string]diag.Pos, len(y.Content)/2)
-		n.keys = make([]string, 0, len(y.Content)/2)
+		n.shape, n.keys = mapNode, make([]pair, 0, len(y.Content)/2)
 		c.mapping(n, y, depth)
 	case yaml.SequenceNode:
 		n.shape = listNode
@@ -264,7 +263,7 @@ func (c *converter) node(pos diag.Pos) *node {
 	x := &c.room[0]
 	c.room = c.room[1:]
 	x.origin = Origin{Kind: FromLine, Pos: pos}
-	x.node = node{layer: c.layer, from: &x.origin}
+	x.node = node{layer: int32(c.layer), from: &x.origin}
 	return &x.node
 }
 
@@ -293,19 +292,17 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
 			merged = append(merged, v)
 			continue
 		}
-		if first, twice := n.at[k.Value]; twice {
+		if first := n.find(k.Value); first != nil {
 			c.found.Add(diag.Finding{
 				Rule: "duplicate-key", Severity: diag.Error, Pos: c.pos(k), Msg: fmt.Sprintf("%s is written twice here", clip(k.Value)),
-				Hint: "keep one of the two", Related: []diag.Related{{Pos: first, Msg: "first here"}},
+				Hint: "keep one of the two", Related: []diag.Related{{Pos: first.at, Msg: "first here"}},
 			})
-			if v := n.kids[k.Value]; v.shape == scalarNode {
-				v.bad = true // nobody knows which is meant; a mapping is checked all the same
+			if first.kid.shape == scalarNode {
+				first.kid.bad = true // nobody knows which is meant; a mapping is checked all the same
 			}
 			continue
 		}
-		n.keys = append(n.keys, k.Value)
-		n.at[k.Value] = c.pos(k)
-		n.kids[k.Value] = c.convert(v, depth+1)
+		n.put(pair{k.Value, c.pos(k), c.convert(v, depth+1)})
 	}
 	for _, v := range merged {
 		m := c.convert(v, depth+1)
@@ -321,10 +318,9 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) {
 				c.found.Errorf("yaml", s.pos(), "", "<< takes a mapping or a list of mappings")
 				continue
 			}
-			for _, k := range s.keys {
-				if n.kids[k] == nil {
-					n.keys = append(n.keys, k)
-					n.at[k], n.kids[k] = s.at[k], s.kids[k]
+			for _, x := range s.keys {
+				if n.find(x.key) == nil {
+					n.put(x)
 				}
 			}
 		}
