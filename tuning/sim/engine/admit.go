@@ -1,7 +1,9 @@
 package engine
 
 // The buffer of a group, as the reference simulator and the ASICs that it is modelled on have it: the first bytes are
-// reserved, what is above them is shared with all others up to the threshold, and what comes still later goes to headroom.
+// reserved, what is above them is shared with all others up to the threshold, and what comes still later goes to headroom. The
+// frame that is over the threshold as the first, and so has the peer paused, is shared in full (in the reference it is headroom): headroom holds
+// what arrives after that, which is what its formulas count.
 
 // threshold is how many bytes a group may share now: a fixed number, or a part of what is free (dynamic threshold of
 // Choudhury and Hahne 1998).
@@ -23,7 +25,8 @@ func (s *run) admit(w *swtch, g *group, size int64) bool {
 		return true
 	}
 	p := &w.pools[g.pool]
-	if part := min(size, above); above <= threshold(w, g) && p.in+part <= p.size {
+	fits := above <= threshold(w, g) || g.lossless && !g.paused && !s.cfg.Compat
+	if part := min(size, above); fits && p.in+part <= p.size {
 		g.held = after
 		g.max = max(g.max, after)
 		p.in += part
