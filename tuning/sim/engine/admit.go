@@ -43,6 +43,28 @@ func (s *run) admit(w *swtch, g *group, size int64) bool {
 	return true
 }
 
+// passes reports whether a frame that leaves at once leaves no trace in the accounts besides their greatest values: it finds
+// room without headroom, causes no pause and ends none.
+func (w *swtch) passes(g *group, size int64) bool {
+	if g.paused || g.headroom > 0 || len(w.paused) > 0 {
+		return false
+	}
+	p := &w.pools[g.pool]
+	after := g.held + size
+	above := max(after-int64(g.reserved), 0)
+	in := p.in + min(size, above)
+	limit := g.static
+	if limit == 0 {
+		limit = (p.size - in) * g.alpha >> 16 // once the frame is in, when the threshold is lower
+	}
+	if above >= limit || above > 0 && in > p.size {
+		return false
+	}
+	p.max = max(p.max, in)
+	g.max = max(g.max, after)
+	return true
+}
+
 // full reports whether a group has to pause its peer. The threshold is that after the frame was admitted.
 func (s *run) full(w *swtch, g *group) bool {
 	return g.headroom > 0 || max(g.held-int64(g.reserved), 0) >= threshold(w, g)
@@ -74,7 +96,7 @@ func (s *run) release(w *swtch, k *packet) {
 	if g.paused && emptied(w, g) {
 		s.resumeGroup(pi, gi, g)
 	}
-	if len(w.paused) > 0 && !s.cfg.Compat {
+	if len(w.paused) > 0 && !s.compat {
 		s.resumeOther(w)
 	}
 }

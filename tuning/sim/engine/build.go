@@ -16,6 +16,8 @@ func newRun(cfg *Config) (*run, error) {
 		snd:      make([]sender, nf),
 		rcv:      make([]receiver, nf),
 		stop:     cfg.Stop,
+		compat:   cfg.Compat,
+		overhead: Time(cfg.Overhead),
 	}
 	if s.stop == 0 {
 		s.stop = never - 1
@@ -34,7 +36,7 @@ func newRun(cfg *Config) (*run, error) {
 			break
 		}
 	}
-	s.wheel = newWheel(int(s.clock)+numClocks, 10, 12)
+	s.wheel = newWheel(int(s.clock)+numClocks, cfg.horizon())
 	for i := range cfg.Switches {
 		s.buildSwitch(i)
 	}
@@ -141,7 +143,7 @@ func (s *run) buildNIC(i int) {
 	}
 	s.ports[c.Port].owner = int32(i)
 	n.grow(uint8(c.CNPClass))
-	if s.cfg.Compat {
+	if s.compat {
 		n.grow(controlClass)
 	}
 	s.buildSlow(n, c)
@@ -235,6 +237,16 @@ func (c *Config) firstStart() Time {
 		if f := &c.Flows[i]; f.After == None {
 			t = min(t, f.Start)
 		}
+	}
+	return t
+}
+
+// horizon is the longest time between the start of a frame and its arrival.
+func (c *Config) horizon() Time {
+	t := Time(0)
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		t = max(t, p.Delay+8*maxFrame*Second/Time(p.Rate))
 	}
 	return t
 }

@@ -171,11 +171,11 @@ func (s *run) setRate(q *sender, rate float64) {
 
 // gapOf is how long after the start of a frame the next one may start.
 func (s *run) gapOf(q *sender, size uint16) Time {
-	if s.cfg.Compat {
+	if s.compat {
 		return Time(float64(size)*8/q.cc.rate*1e9) * Nanosecond
 	}
 	if q.cc.rate >= float64(q.line) {
 		return s.serial(&s.ports[s.nics[q.nic].port], size)
 	}
-	return Time(float64(Time(size)+Time(s.cfg.Overhead)) * 8 / q.cc.rate * 1e12)
+	return Time(float64(Time(size)+s.overhead) * 8 / q.cc.rate * 1e12)
 }

@@ -6,7 +6,7 @@ import "math/bits"
 const controlClass = NumPriorities - 1
 
 func (s *run) controlBit() uint8 {
-	if s.cfg.Compat {
+	if s.compat {
 		return 1 << controlClass
 	}
 	return 0
@@ -140,7 +140,7 @@ func (s *run) wakeNIC(p *port, pi int32, n *nic) {
 func (s *run) answer(pi int32, ci uint8, k packet) {
 	p := &s.ports[pi]
 	n := &s.nics[p.owner]
-	if s.cfg.Compat {
+	if s.compat {
 		ci = controlClass
 	}
 	n.classes[ci].answers.push(k)

@@ -46,10 +46,10 @@ func (s *run) portResult(pi int32, span Time, r *Result) {
 			s.lift(c, pri)
 		}
 		q, g := &s.queues[pi<<3+int32(i)], &s.groups[pi<<3+int32(i)]
-		q.count(s.now, s.cfg.Compat)
+		q.count(s.now, s.compat)
 		o.Queues[i] = QueueResult{
 			Mean: q.area.over(span), Max: q.max, TxFrames: q.tx, TxBytes: q.txBytes, Marked: q.marked, Drops: q.drops,
-			P50: q.quantile(0.50, span, s.cfg.Compat), P95: q.quantile(0.95, span, s.cfg.Compat), P99: q.quantile(0.99, span, s.cfg.Compat),
+			P50: q.quantile(0.50, span, s.compat), P95: q.quantile(0.95, span, s.compat), P99: q.quantile(0.99, span, s.compat),
 		}
 		if c.dog != nil {
 			o.Queues[i].Stuck, o.Queues[i].Restored = c.dog.found[i], c.dog.restored[i]

@@ -35,7 +35,7 @@ const (
 // always sent to port 4791; the reference swaps the ports of what goes back.
 func (s *run) tuples(f *Flow) (there, back [3]uint32) {
 	a, b := s.cfg.NICs[f.Src].Address, s.cfg.NICs[f.Dst].Address
-	if s.cfg.Compat {
+	if s.compat {
 		return [3]uint32{a, b, uint32(f.SourcePort) | compatPort<<16}, [3]uint32{b, a, compatPort | uint32(f.SourcePort)<<16}
 	}
 	ports := uint32(f.SourcePort) | rocePort<<16

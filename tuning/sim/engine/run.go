@@ -11,11 +11,13 @@ import "context"
 //	[notices, notices+flows)   a notification of the flow is sent; only where NICs wait with them
 //	[clock, clock+numClocks)   what is of the whole run
 type run struct {
-	cfg   *Config
-	wheel wheel
-	now   Time
-	seq   uint64 // last number that was given to an event, plus one
-	cur   uint64 // number of the event that is being dealt with
+	cfg      *Config
+	wheel    wheel
+	now      Time
+	seq      uint64 // last number that was given to an event, plus one
+	cur      uint64 // number of the event that is being dealt with
+	overhead Time   // bytes
+	compat   bool
 
 	wires, chores, timers, notices, clock int32
 
@@ -168,7 +170,7 @@ func (s *run) tick(what int32) {
 		s.measure()
 	case clockSample:
 		s.sample()
-		if s.wheel.len() > 0 || s.cfg.Compat {
+		if s.wheel.len() > 0 || s.compat {
 			s.at(s.clock+clockSample, s.now+s.cfg.Sample)
 		}
 	}

@@ -10,12 +10,12 @@ func (s *run) idle(p *port) bool {
 
 // serial is the time that a frame takes on a port's wire. A bit of 8e12 picoseconds and bytes below 2^16 do not overflow.
 func (s *run) serial(p *port, size uint16) Time {
-	n := Time(size) + Time(s.cfg.Overhead)
+	n := Time(size) + s.overhead
 	t := n * p.perB
 	if p.perB == 0 {
 		t = n * 8 * Second / Time(p.rate)
 	}
-	if s.cfg.Compat {
+	if s.compat {
 		t = t / Nanosecond * Nanosecond
 	}
 	return t

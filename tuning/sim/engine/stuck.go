@@ -33,7 +33,7 @@ func (s *run) progressed() { s.watch.at, s.watch.sent = s.now, 0 }
 // look ends a run in which ports wait for each other, or in which nothing is delivered any more. With Config.Compat a run
 // that hangs goes on until it is stopped, as the reference's does.
 func (s *run) look() {
-	if s.cfg.Compat && s.cfg.Stop > 0 {
+	if s.compat && s.cfg.Stop > 0 {
 		return
 	}
 	if circle := s.deadlock(); circle != nil {
@@ -87,7 +87,7 @@ func (s *run) starved() {
 	if circle := s.deadlock(); circle != nil {
 		s.end, s.stuck = EndDeadlock, circle
 	}
-	if s.cfg.Compat && s.cfg.Stop > 0 {
+	if s.compat && s.cfg.Stop > 0 {
 		s.now = s.cfg.Stop
 	}
 }

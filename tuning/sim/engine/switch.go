@@ -21,6 +21,14 @@ func (s *run) forward(pi int32, k packet) {
 	gi := pi<<3 + int32(class>>4)
 	g := &s.groups[gi]
 	size := int64(k.size)
+	if o.ready == 0 && q.flags == 0 && o.flags&waking == 0 && o.halted>>bit&1 == 0 && s.idle(o) && len(o.frames) == 0 && w.passes(g, size) {
+		w.heldMax = max(w.heldMax, w.held+size)
+		q.max = max(q.max, size)
+		q.tx++
+		q.txBytes += uint64(size)
+		s.send(o, oi, k)
+		return
+	}
 	if !s.admit(w, g, size) {
 		g.drops++
 		reason := DropHeadroom
@@ -40,7 +48,7 @@ func (s *run) forward(pi int32, k packet) {
 		q.marked++
 		s.series.marked++
 	}
-	q.count(s.now, s.cfg.Compat)
+	q.count(s.now, s.compat)
 	q.push(k)
 	q.bytes += size
 	q.max = max(q.max, q.bytes)
@@ -73,7 +81,7 @@ func (s *run) pop(p *port, q *queue, qi uint8) packet {
 		p.ready &^= 1 << qi
 		q.deficit = 0
 	}
-	q.count(s.now, s.cfg.Compat)
+	q.count(s.now, s.compat)
 	q.bytes -= int64(k.size)
 	w := &s.switches[p.owner]
 	w.held -= int64(k.size)

@@ -160,7 +160,7 @@ func (s *run) receiveData(pi int32, k *packet) {
 	q := &s.snd[k.flow]
 	if k.head&headCE != 0 {
 		q.counts.marked++
-		if !s.cfg.Compat {
+		if !s.compat {
 			s.mark(k.flow, r, n)
 		}
 	}
@@ -187,7 +187,7 @@ func (s *run) receiveData(pi int32, k *packet) {
 		kind = nack
 	default:
 		n.duplicate++
-		if s.cfg.Compat {
+		if s.compat {
 			return
 		}
 	}
@@ -203,7 +203,7 @@ func (s *run) receiveData(pi int32, k *packet) {
 	}
 	r.unacked = 0
 	a := packet{flow: k.flow, psn: r.nxt, head: headOf(kind, int8(q.mark), r.way) | k.head&headLast, size: uint16(s.cfg.Transport.AckSize)}
-	if s.cfg.Compat && r.echo {
+	if s.compat && r.echo {
 		a.head |= headCE
 	}
 	r.echo = false
@@ -253,7 +253,7 @@ func (s *run) acknowledged(pi int32, k *packet) {
 		q.counts.nacks++
 		s.goBack(k.flow, q, q.una)
 	}
-	if s.cfg.Compat && k.head&headCE != 0 {
+	if s.compat && k.head&headCE != 0 {
 		if r := s.nics[q.nic].react; r != nil {
 			s.notified(q, r)
 		}

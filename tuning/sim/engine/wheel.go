@@ -8,8 +8,7 @@ import "math/bits"
 // horizon waits in a heap.
 type wheel struct {
 	slots []slot
-	heads []int32
-	tails []int32
+	lists []list
 	used  []uint64 // bitmap of buckets that are not empty
 	far   []int32  // 4-ary heap
 	shift uint
@@ -17,6 +16,9 @@ type wheel struct {
 	now   int64 // bucket of the event that was taken last
 	near  int   // events in buckets
 }
+
+// A list is the events of a bucket.
+type list struct{ head, tail int32 }
 
 type slot struct {
 	at   Time
@@ -33,11 +35,20 @@ const (
 
 const never = Time(1) << 62
 
-func newWheel(slots int, shift, log uint) wheel {
+// newWheel makes a wheel of buckets of 256 ps, in which there is an event or a few at 100 to 1,000 hosts, and of enough of them
+// for events that are as far in the future as a horizon. For a far one buckets get wider too; beyond 134 us the heap has to do.
+func newWheel(slots int, horizon Time) wheel {
+	shift, log := uint(8), uint(13)
+	for Time(1)<<(shift+log) <= horizon && log < 17 {
+		if log < 15 || shift == 10 {
+			log++
+		} else {
+			shift++
+		}
+	}
 	w := wheel{
 		slots: make([]slot, slots),
-		heads: make([]int32, 1<<log),
-		tails: make([]int32, 1<<log),
+		lists: make([]list, 1<<log),
 		used:  make([]uint64, 1<<(log-6)),
 		shift: shift,
 		mask:  1<<log - 1,
@@ -45,8 +56,8 @@ func newWheel(slots int, shift, log uint) wheel {
 	for i := range w.slots {
 		w.slots[i].heap = slotFree
 	}
-	for i := range w.heads {
-		w.heads[i] = None
+	for i := range w.lists {
+		w.lists[i].head = None
 	}
 	return w
 }
@@ -65,31 +76,30 @@ func (w *wheel) set(id int32, at Time, seq uint64) {
 		return
 	}
 	n.heap = slotBucket
-	i := b & w.mask
 	w.near++
-	h := w.heads[i]
-	if h < 0 {
+	l := &w.lists[b&w.mask]
+	if l.head < 0 {
 		n.next = None
-		w.heads[i], w.tails[i] = id, id
-		w.used[i>>6] |= 1 << uint(i&63)
+		l.head, l.tail = id, id
+		w.used[b&w.mask>>6] |= 1 << uint(b&63)
 		return
 	}
-	if t := &w.slots[w.tails[i]]; t.before(n) {
+	if t := &w.slots[l.tail]; t.before(n) {
 		t.next, n.next = id, None
-		w.tails[i] = id
+		l.tail = id
 		return
 	}
-	at1 := &w.slots[h]
-	if n.before(at1) {
-		n.next = h
-		w.heads[i] = id
+	e := &w.slots[l.head]
+	if n.before(e) {
+		n.next = l.head
+		l.head = id
 		return
 	}
-	for at1.next >= 0 && w.slots[at1.next].before(n) {
-		at1 = &w.slots[at1.next]
+	for e.next >= 0 && w.slots[e.next].before(n) {
+		e = &w.slots[e.next]
 	}
-	n.next = at1.next
-	at1.next = id
+	n.next = e.next
+	e.next = id
 }
 
 // clear takes the event of a slot out, if it holds one.
@@ -106,20 +116,21 @@ func (w *wheel) clear(id int32) {
 	}
 	i := int64(n.at) >> w.shift & w.mask
 	w.near--
-	h := w.heads[i]
-	if h == id {
-		w.heads[i] = n.next
+	l := &w.lists[i]
+	if l.head == id {
+		l.head = n.next
 		if n.next < 0 {
 			w.used[i>>6] &^= 1 << uint(i&63)
 		}
 		return
 	}
+	h := l.head
 	for w.slots[h].next != id {
 		h = w.slots[h].next
 	}
 	w.slots[h].next = n.next
 	if n.next < 0 {
-		w.tails[i] = h
+		l.tail = h
 	}
 }
 
@@ -145,12 +156,13 @@ func (w *wheel) take() int32 {
 		}
 		i = word<<6 + bits.TrailingZeros64(x)
 	}
-	h := w.heads[i]
+	l := &w.lists[i]
+	h := l.head
 	n := &w.slots[h]
 	if len(w.far) > 0 && w.slots[w.far[0]].before(n) {
 		return w.takeFar()
 	}
-	w.heads[i] = n.next
+	l.head = n.next
 	if n.next < 0 {
 		w.used[i>>6] &^= 1 << uint(i&63)
 	}
