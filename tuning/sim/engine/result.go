@@ -44,6 +44,7 @@ type FlowResult struct {
 	Cuts          uint64 // of its rate
 	NACKs         uint64
 	Timeouts      uint64
+	Dropped       uint64     // its frames that were discarded, answers and notifications included
 	Rate          int64      // of the reaction point at the end, bits per second
 	Messages      *Histogram // times from the first packet of a message until it is acknowledged, in ns; nil = the flow has no messages
 }

@@ -141,6 +141,7 @@ func (s *run) drop(pi int32, reason DropReason, k *packet) {
 	c.drops[reason]++
 	c.bytes[reason] += uint64(k.size)
 	s.series.drops++
+	s.snd[k.flow].counts.lost++
 	if s.ledger != nil {
 		s.ledger.dropped += int64(k.size)
 	}

@@ -40,6 +40,7 @@ type flowCounts struct {
 	sent, resent, resentBytes int64
 	nacks, timeouts, marked   uint32
 	received, acked           uint32 // packets before
+	lost                      uint32 // frames discarded, answers included
 }
 
 // A receiver is the other end.

@@ -237,7 +237,6 @@ func (v *validator) react(i int, r *Reaction) {
 	say(r.AI < 0 || r.HAI < 0 || r.AI > maxRate || r.HAI > maxRate, "steps of %d (additive) and %d (hyper) bit/s are not within 0 and %d", r.AI, r.HAI, int64(maxRate))
 	say(r.MinRate < 1_000_000 || r.MinRate > v.c.Ports[v.c.NICs[i].Port].Rate, "a smallest rate of %d bit/s is not within 1000000 and the port's %d", r.MinRate, v.c.Ports[v.c.NICs[i].Port].Rate)
 	say(r.ByteCounter < 0 || r.FastRecovery < 0 || r.FastRecovery > math.MaxInt32, "a byte counter of %d and %d steps of fast recovery", r.ByteCounter, r.FastRecovery)
-	say(r.ByteCounter > 0 && r.ByteCounter < maxFrame, "a byte counter of %d is less than %d", r.ByteCounter, maxFrame)
 }
 
 func (v *validator) flow(i int) {
@@ -261,10 +260,11 @@ func (v *validator) flow(i int) {
 	most := int64(endless - 1)
 	say(f.Bytes/int64(f.Payload) >= most || f.Message/int64(f.Payload) >= most || f.Message > 0 && f.Bytes/f.Message*int64(packets(f.Message, f.Payload)) >= most,
 		"%d bytes are more than %d packets of %d", f.Bytes, most, f.Payload)
-	from := c.Ports[c.NICs[f.Src].Port]
+	sender := &c.NICs[f.Src]
 	if f.Read {
-		from = c.Ports[c.NICs[f.Dst].Port]
+		sender = &c.NICs[f.Dst]
 	}
+	from := c.Ports[sender.Port]
 	largest := int64(f.Payload)
 	if f.Bytes > 0 {
 		largest = min(largest, f.Bytes)
@@ -273,6 +273,8 @@ func (v *validator) flow(i int) {
 		largest = min(largest, f.Message)
 	}
 	largest += int64(c.Transport.Header)
+	say(sender.React.On && sender.React.ByteCounter > 0 && sender.React.ByteCounter < largest,
+		"frames of %d bytes, and a byte counter of %d", largest, sender.React.ByteCounter)
 	say(from.MTU > 0 && largest > int64(from.MTU), "frames of %d bytes are longer than the MTU of %d bytes of the NIC that sends them", largest, from.MTU)
 	say(f.After != None && (f.After < 0 || f.After >= len(c.Flows) || c.Flows[f.After].Bytes == 0), "it starts after flow %d, which does not exist or has no end", f.After)
 }
