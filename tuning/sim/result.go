@@ -106,11 +106,12 @@ type Group struct {
 	Completion Times         `json:"completion"`
 	Latency    Times         `json:"latency"`
 	Marked     uint64        `json:"marked"`
-	CNPs       uint64        `json:"cnps"` // received by its senders
-	Drops      uint64        `json:"drops"`
+	CNPs       uint64        `json:"cnps"`  // received by its senders
+	Drops      uint64        `json:"drops"` // frames of its flows, answers and notifications included
 	Resent     uint64        `json:"resent"`
 
-	counted engine.Histogram // of Completion, or of Latency where it is measured, in ns
+	counted  engine.Histogram // of Completion, or of Latency where it is measured, in ns
+	measured bool
 }
 
 // Flow is one queue pair.
@@ -133,6 +134,7 @@ type Flow struct {
 	Marked     uint64         `json:"marked"`
 	CNPs       uint64         `json:"cnps"`
 	Cuts       uint64         `json:"cuts"`
+	Drops      uint64         `json:"drops"`
 	Resent     uint64         `json:"resent"`
 	NAKs       uint64         `json:"naks"`
 	Timeouts   uint64         `json:"timeouts"`

@@ -1,0 +1,309 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/fabricctl/fabricctl/model/derive"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning/sim/engine"
+)
+
+// why says what follows from the numbers, and why nothing happened where nothing did.
+func (r *Result) why() []string {
+	var all []string
+	for _, about := range []func() []string{
+		r.whyEnd, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyUnheard, r.whyWatchdog, r.whyUnfinished,
+	} {
+		all = append(all, about()...)
+	}
+	return all
+}
+
+// few is how many places a sentence names.
+const few = 3
+
+func (r *Result) whyEnd() []string {
+	switch r.raw.End {
+	case engine.EndStop, engine.EndDone:
+		return nil
+	}
+	return []string{r.End.Words}
+}
+
+func (r *Result) whyNotes() []string { return r.setup.notes }
+
+// carries reports whether a port took in or sent anything.
+func (r *Result) carries(i int) bool {
+	return r.raw.Ports[i].TxFrames > 0 || r.raw.Ports[r.setup.Config.Ports[i].Peer].TxFrames > 0
+}
+
+// group of places that do the same.
+type places struct {
+	order []string
+	at    map[string][]string
+}
+
+func (p *places) add(what, place string) {
+	if p.at == nil {
+		p.at = map[string][]string{}
+	}
+	if p.at[what] == nil {
+		p.order = append(p.order, what)
+	}
+	p.at[what] = append(p.at[what], place)
+}
+
+func (p *places) sentences(format func(what, where string) string) []string {
+	var all []string
+	for _, what := range p.order {
+		ps := p.at[what]
+		where := ps[0]
+		if n := len(ps) - 1; n > 0 {
+			where += fmt.Sprintf(" and %s", diag.Count(n, "more port"))
+		}
+		all = append(all, format(what, where))
+	}
+	return all
+}
+
+// whyClass names ports that put a code point elsewhere than most do.
+func (r *Result) whyClass() []string {
+	s := r.setup
+	var wrong places
+	for m, dscp := range s.marks {
+		want := int(s.classes.priority[dscp])
+		for i := range s.ports {
+			if s.Config.Ports[i].Switch == engine.None || !r.carries(i) {
+				continue
+			}
+			pol := &s.ports[i].pol
+			c, tc := s.Config.Ports[i].Classify[m], classOf(pol, dscp)
+			if tc == want && int(c.Queue) == queueOf(pol, want) {
+				continue
+			}
+			wrong.add(fmt.Sprintf("dscp %d is of class %s, and travels as traffic class %d, in queue %d and priority group %d (trust %s)",
+				dscp, s.classes.of(want), tc, c.Queue, c.Group, pol.Trust), s.name(i))
+		}
+	}
+	return wrong.sentences(func(what, where string) string { return what + ", from " + where + " on" })
+}
+
+// name is a port as people write it.
+func (s *Setup) name(p int) string { return s.place(p, 0).String() }
+
+// whyMTU names ports that take no full packets.
+func (r *Result) whyMTU() []string {
+	s := r.setup
+	var small places
+	for i := range s.ports {
+		n := r.raw.Ports[i].Drops[engine.DropMTU]
+		if n == 0 {
+			continue
+		}
+		payload := int32(0)
+		for j := range s.Config.Flows {
+			payload = max(payload, s.Config.Flows[j].Payload)
+		}
+		size := payload + s.Config.Transport.Header + rethHeader
+		small.add(fmt.Sprintf("frames of %d B are longer than the %s that it takes: messages of more than %d B never arrive, smaller ones do",
+			size, s.ports[i].pol.MTU.Exact(), max(s.Config.Ports[i].MTU-s.Config.Transport.Header, 0)), s.name(i))
+	}
+	return small.sentences(func(what, where string) string { return where + ": " + what })
+}
+
+// whyDrops explains the worst drops.
+func (r *Result) whyDrops() []string {
+	if len(r.Drops) == 0 {
+		return []string{"no packet was dropped"}
+	}
+	var all []string
+	for i := range r.Drops {
+		d := &r.Drops[i]
+		if d.Reason == reasons()[engine.DropMTU] {
+			continue
+		}
+		if len(all) == few {
+			all = append(all, fmt.Sprintf("packets were dropped at %s besides", diag.Count(len(r.Drops)-i, "place")))
+			break
+		}
+		all = append(all, r.whyDrop(d))
+	}
+	return all
+}
+
+func (r *Result) whyDrop(d *Drop) string {
+	say := fmt.Sprintf("%s dropped %s (%s)", d.Place, diag.Count(int(d.Packets), "packet"), d.Reason)
+	if d.Queue < 0 {
+		return say
+	}
+	say = fmt.Sprintf("%s dropped %s of priority %d (%s)", d.Place, diag.Count(int(d.Packets), "packet"), d.Queue, d.Reason)
+	i := r.setup.portNamed(d.Place)
+	if i < 0 {
+		return say
+	}
+	c, g := &r.setup.Config.Ports[i], &r.raw.Ports[i].Groups[d.Queue]
+	group := &c.Groups[d.Queue]
+	switch d.Reason {
+	case reasons()[engine.DropHeadroom]:
+		frame := units.Bytes(c.MTU)
+		if frame == 0 || frame > largestFrame {
+			frame = units.Bytes(largestFrame)
+		}
+		cable := units.Length(int64(c.Delay) * int64(units.Metre) / int64(perMetre))
+		need := derive.PhysicsMin(derive.Link{Speed: units.BitRate(c.Rate), Cable: cable, Frame: frame}).Xoff
+		wait := units.Bytes(int64(c.Reaction) / 1000 * (c.Rate / 1_000_000) / 8 / 1000)
+		say += fmt.Sprintf(": its headroom of %s was full (%s used); with frames of %s the link needs %s, and %s more until the neighbour stops",
+			units.Bytes(group.Headroom), units.Bytes(g.HeadroomMax), frame, about(need), about(wait))
+	case reasons()[engine.DropIngress]:
+		say += fmt.Sprintf(": priority %d is not lossless there, and its pool was full", d.Queue)
+	case reasons()[engine.DropEgress]:
+		say += fmt.Sprintf(": priority %d is lossy there, and its queue held %s", d.Queue, about(units.Bytes(r.raw.Ports[i].Queues[d.Queue].Max)))
+	}
+	return say
+}
+
+// portNamed finds a port by its place, or -1.
+func (s *Setup) portNamed(p Place) int {
+	for i := range s.ports {
+		if q := s.place(i, p.Queue); q.Device == p.Device && q.Port == p.Port {
+			return i
+		}
+	}
+	return -1
+}
+
+// whyMarks says why nothing was marked.
+func (r *Result) whyMarks() []string {
+	if r.Totals.Marked > 0 {
+		return nil
+	}
+	if r.setup.options.NoMarks {
+		return []string{"no packet was marked: marking was left out on request"}
+	}
+	for i := range r.Queues { // the fullest first
+		if q := &r.Queues[i]; q.Kmin > 0 {
+			if q.Max <= q.Kmin {
+				return []string{fmt.Sprintf("no packet was marked: the fullest queue that marks is %s queue %d with %s at most, and its kmin is %s: no mark was possible", q.Place, q.Queue, about(q.Max), q.Kmin)}
+			}
+			return []string{fmt.Sprintf("no packet was marked, although %s queue %d held %s at most and its kmin is %s: the part above it was too short for its pmax", q.Place, q.Queue, about(q.Max), q.Kmin)}
+		}
+	}
+	if len(r.Queues) == 0 {
+		return []string{"no packet was marked: no queue held anything"}
+	}
+	q := &r.Queues[0]
+	return []string{fmt.Sprintf("no packet was marked: no queue that the traffic passed marks (ECN is off); the fullest is %s queue %d with %s", q.Place, q.Queue, about(q.Max))}
+}
+
+// whyNotices says why senders were not told of congestion, or did nothing about it.
+func (r *Result) whyNotices() []string {
+	var got, cuts uint64
+	for i := range r.Flows {
+		got += r.Flows[i].CNPs
+		cuts += r.Flows[i].Cuts
+	}
+	switch {
+	case r.Totals.Marked == 0:
+		return []string{"no CNP was sent: no packet was marked"}
+	case r.Totals.CNPs == 0:
+		return []string{fmt.Sprintf("no CNP was sent, although %s marked: congestion control is off at the receivers", diag.Plural(int(r.Totals.Marked), "packet was", "packets were"))}
+	case got < r.Totals.CNPs*9/10:
+		return []string{fmt.Sprintf("of %d CNPs sent only %d arrived: the others were dropped, or waited with data", r.Totals.CNPs, got)}
+	case cuts == 0:
+		return []string{fmt.Sprintf("%s arrived and no rate was cut: congestion control is off at the senders", diag.Count(int(got), "CNP"))}
+	}
+	return nil
+}
+
+// whyPauses says why nothing was paused.
+func (r *Result) whyPauses() []string {
+	if r.Totals.Pauses > 0 {
+		return nil
+	}
+	if r.setup.options.NoPause {
+		return []string{"no pause was sent: PFC was left out on request"}
+	}
+	best := -1
+	for i := range r.Buffers {
+		if b := &r.Buffers[i]; b.Threshold > 0 && (best < 0 || b.Max > r.Buffers[best].Max) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return []string{"no pause was sent: no priority group that the traffic came in by is lossless"}
+	}
+	b := &r.Buffers[best]
+	return []string{fmt.Sprintf("no pause was sent: the fullest lossless group is priority %d of %s with %s at most, and alone it pauses at %s", b.Queue, b.Place, about(b.Max), about(b.Threshold))}
+}
+
+// whyUnheard names ports that were paused and did not stop.
+func (r *Result) whyUnheard() []string {
+	s := r.setup
+	var deaf places
+	for i := range s.ports {
+		for p := range 8 {
+			if n := r.raw.Ports[i].Groups[p].PausesSent; n > 0 && s.Config.Ports[s.Config.Ports[i].Peer].Obeys[p] == 0 {
+				deaf.add(fmt.Sprintf("does not obey pauses of priority %d, which it was sent: PFC is off there, or leads to no queue", p), s.name(s.Config.Ports[i].Peer))
+			}
+		}
+	}
+	return deaf.sentences(func(what, where string) string { return where + " " + what })
+}
+
+// whyWatchdog says why the watchdog did nothing although something was paused for long.
+func (r *Result) whyWatchdog() []string {
+	if len(r.Watchdog) > 0 {
+		w := &r.Watchdog[0]
+		return []string{fmt.Sprintf("the PFC watchdog found %s stuck, first of all %s queue %d", diag.Count(int(r.Totals.WatchdogHit), "queue"), w.Place, w.Queue)}
+	}
+	for i := range r.Pauses {
+		p := &r.Pauses[i]
+		at := r.setup.portNamed(p.Place)
+		if at < 0 || p.Host || p.Longest*2 < p.Paused || p.Part < 0.5 {
+			continue
+		}
+		w := r.setup.Config.Ports[at].Watchdog
+		if w.Action == engine.WatchdogOff {
+			return []string{fmt.Sprintf("%s was paused for %s without an end, and has no PFC watchdog", p.Place, lasting(p.Longest))}
+		}
+		return []string{fmt.Sprintf("%s was paused for %s without an end, and its PFC watchdog acts after %s", p.Place, lasting(p.Longest), toDuration(w.Detect))}
+	}
+	return nil
+}
+
+// late is how many times as long as alone a flow must have taken to be called late when the run ends.
+const late = 10
+
+// whyUnfinished names a flow that should have ended in time.
+func (r *Result) whyUnfinished() []string {
+	n, first := 0, -1
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		if f.Started && !f.Done && f.Bytes > 0 && r.End.At-f.Start > late*f.Ideal {
+			if n++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	f := &r.Flows[first]
+	return []string{fmt.Sprintf("%s not ended, which would take %s alone: %s from %s to %s has received %s of %s in %s", diag.Plural(n, "flow has", "flows have"),
+		lasting(f.Ideal), f.Part, f.From, f.To, about(f.Received), f.Bytes, lasting(r.End.At-f.Start))}
+}
+
+// about is a size in three digits, as sentences have it.
+func about(v units.Bytes) units.Bytes { return units.Bytes(threeDigits(int64(v))) }
+
+// lasting is a time likewise.
+func lasting(d units.Duration) units.Duration { return units.Duration(threeDigits(int64(d))) }
+
+func threeDigits(v int64) int64 {
+	unit := int64(1)
+	for v >= 1000*unit {
+		unit *= 10
+	}
+	return (v + unit/2) / unit * unit
+}
