@@ -32,7 +32,7 @@ type reply struct {
 	Config map[string]string `json:",omitempty"` // JSON of a render.Key to value
 	Txs    []drivers.Tx      `json:",omitempty"`
 	Saved  bool              `json:",omitempty"`
-	Values map[string]uint64 `json:",omitempty"`
+	Values map[string]string `json:",omitempty"` // interface and counter, a space between
 }
 
 type settings map[render.Key]string
@@ -57,11 +57,14 @@ type box struct {
 	deadline         time.Time
 	old              settings
 	writes, auths    int
+	asked            int
+	counters         map[string]string
 	reject           string
 	liar             bool
 	slow             time.Duration
 	stall            chan struct{}
 	conns            map[net.Conn]bool
+	over             chan struct{} // closed at the end
 }
 
 func newBox(t *testing.T, confirm bool) *box {
@@ -71,7 +74,7 @@ func newBox(t *testing.T, confirm bool) *box {
 		t.Fatal(err)
 	}
 	b := &box{
-		confirm: confirm, ln: ln, conns: map[net.Conn]bool{}, open: map[drivers.TxID]settings{},
+		confirm: confirm, ln: ln, over: make(chan struct{}), conns: map[net.Conn]bool{}, open: map[drivers.TxID]settings{},
 		running: settings{
 			mtu("p1"): "1500", mtu("p2"): "1500", mtu("p3"): "1500", wred("storage", "kmax"): "3000",
 		},
@@ -91,6 +94,7 @@ func newBox(t *testing.T, confirm bool) *box {
 	})
 	t.Cleanup(func() {
 		_ = ln.Close()
+		close(b.over)
 		b.mu.Lock()
 		for c := range b.conns {
 			_ = c.Close()
@@ -149,9 +153,12 @@ const password = "hunter2-canary"
 func (b *box) answer(q request) (r reply, hold bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.slow > 0 {
+	if slow := b.slow; slow > 0 {
 		b.mu.Unlock()
-		time.Sleep(b.slow) // the device is slow; nobody waits on this to synchronise
+		select { // the device is slow; nobody waits on this to synchronise
+		case <-time.After(slow):
+		case <-b.over:
+		}
 		b.mu.Lock()
 	}
 	write := slices.Contains([]string{"begin", "set", "commit"}, q.Op)
@@ -241,7 +248,8 @@ func (b *box) do(q request, r *reply) error {
 	case "saved":
 		r.Saved = maps.Equal(b.startup, b.running)
 	case "sense":
-		r.Values = map[string]uint64{"pfc.rx.3": 7}
+		b.asked++
+		r.Values = b.counters
 	default:
 		return fmt.Errorf("unknown operation %s", q.Op)
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -313,12 +315,28 @@ func (c *client) Try(ctx context.Context) ([]drivers.Trial, error) {
 }
 
 func (c *client) Sense(ctx context.Context, names []observe.Name) (observe.Counters, error) {
+	if c.mutant == "senses on and on" {
+		ctx = context.WithoutCancel(ctx)
+	}
 	r, err := c.ask(ctx, request{Op: "sense"})
-	got := observe.Counters{Values: map[observe.Port]uint64{}}
-	for _, n := range names {
-		if v, ok := r.Values[string(n)]; ok || c.mutant == "invents counters" {
-			got.Values[observe.Port{Iface: "p1", Name: n}] = v
+	if err != nil {
+		return observe.Counters{}, err
+	}
+	want := observe.Wanted(names)
+	got := observe.Counters{At: time.Unix(1, 0), Values: map[observe.Port]uint64{}}
+	for at, text := range r.Values {
+		iface, name, _ := strings.Cut(at, " ")
+		v, err := strconv.ParseUint(text, 10, 64)
+		if want(observe.Name(name)) && (err == nil || c.mutant == "believes nonsense") {
+			got.Values[observe.Port{Iface: iface, Name: observe.Name(name)}] = v
 		}
 	}
-	return got, err
+	for _, n := range names {
+		p := observe.Port{Iface: "p1", Name: n}
+		_, ok := got.Values[p]
+		if known := strings.HasPrefix(string(n), "pfc."); !ok && (c.mutant == "invents counters" || c.mutant == "counts from zero" && known) {
+			got.Values[p] = 0
+		}
+	}
+	return got, nil
 }

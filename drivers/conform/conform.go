@@ -57,6 +57,9 @@ type Subject struct {
 	// LeaveOpen leaves an open, uncommitted transaction behind, as a killed process would. For Confirmers.
 	LeaveOpen func(drivers.TxID)
 
+	// Counting is for Sensors.
+	Counting *Counting
+
 	// RejectNext makes the device refuse the next write request with this sentence.
 	RejectNext func(sentence string)
 	// OKButDoNot makes the device accept the next commit and not carry it out.
@@ -127,6 +130,9 @@ func cases() []testCase {
 		{"open transaction", one(openTransaction)},
 		{"saved", one(saved)},
 		{"sensor", one(sensor)},
+		{"sensor tells what is counted", one(sensorTells)},
+		{"sensor and nonsense", sensorJunk},
+		{"sensor ends with its context", one(sensorEnds)},
 		{"trials change nothing", one(trials)},
 	}
 }

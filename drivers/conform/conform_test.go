@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/conform"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -72,6 +74,22 @@ func subject(t *testing.T, confirm bool, mutant string) conform.Subject {
 			b.with(func() { b.stall = held })
 			return held
 		},
+	}
+	s.Counting = &conform.Counting{
+		Values: map[observe.Port]uint64{{Iface: "p1", Name: "pfc.rx.3"}: 7, {Iface: "p2", Name: "pfc.rx.3"}: 0, {Iface: "p2", Name: "drop.3"}: 1 << 63},
+		Set: func(values map[observe.Port]uint64) {
+			b.with(func() {
+				b.counters = map[string]string{}
+				for p, v := range values {
+					b.counters[p.Iface+" "+string(p.Name)] = strconv.FormatUint(v, 10)
+				}
+			})
+		},
+		Junk: map[string]func(){
+			"no number": func() { b.with(func() { b.counters = map[string]string{"p1 pfc.rx.3": "N/A", "p2 drop.3": "-1"} }) },
+		},
+		Asked: func() int { return b.count(&b.asked) },
+		Most:  1,
 	}
 	if confirm {
 		s.Advance = b.advance
@@ -150,6 +168,9 @@ var mutants = []mutant{
 	{name: "aborts nothing", notices: "timed_commit_is_aborted"},
 	{name: "always saved", notices: "saved"},
 	{name: "invents counters", notices: "sensor"},
+	{name: "counts from zero", notices: "sensor_tells_what_is_counted"},
+	{name: "believes nonsense", notices: "sensor_and_nonsense"},
+	{name: "senses on and on", notices: "sensor_ends_with_its_context"},
 	{name: "asks and goes on", notices: "a_guarded_commit_shows_what_it_read"},
 	{name: "shows what it remembers", notices: "a_guarded_commit_shows_what_it_read"},
 	{name: "tries in earnest", notices: "trials_change_nothing"},

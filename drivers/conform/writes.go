@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
-	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -323,25 +322,6 @@ func saved(c *call) {
 	if c.s.State() != state {
 		c.Error("saving changed the configuration in effect")
 	}
-}
-
-// sensor: a counter that the device does not have is missing, not zero and not an error.
-func sensor(c *call) {
-	d := c.open()
-	sn, ok := d.(drivers.Sensor)
-	c.need(ok, "Sensor")
-	const unheard = observe.Name("conform.no.such.counter")
-	c.noWrites("sense", func() {
-		got, err := sn.Sense(c.ctx(), []observe.Name{unheard})
-		if err != nil {
-			c.Fatalf("sense: %v", err)
-		}
-		for p := range got.Values {
-			if p.Name == unheard {
-				c.Errorf("sense: %s has a value for a counter that does not exist", p.Iface)
-			}
-		}
-	})
 }
 
 // slowAnswers: a device that takes its time is not a device that fails.

@@ -2,6 +2,8 @@ package gnmi_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/secret"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -79,6 +82,61 @@ func TestConform(t *testing.T) {
 			ChangeBehind: func(k render.Key) { s.Edit(func(db sonic.DB) { db.Set(k.Scope, k.Object, k.Field, "77") }) },
 			DropAfter:    proxy.DropAfter,
 			Bytes:        proxy.Bytes,
+			Counting:     counting(s),
 		}
 	})
+}
+
+// counting is the counters of an emulated switch, and nonsense that a switch might answer.
+func counting(s *sonic.Switch) *conform.Counting {
+	values := map[observe.Port]uint64{}
+	for i, iface := range []string{"Ethernet0", "Ethernet16"} {
+		for n, v := range map[observe.Name]uint64{
+			observe.PFCRx.Of(3): 7, observe.PFCTx.Of(4): 0, observe.PFCPaused.Of(3): 5000, observe.PFCPausing.Of(7): 1000, observe.ECNMarked.Of(3): 1 << 63,
+			observe.DropOut.Of(0): 3, observe.TxPackets.Of(3): 9, observe.TxBytes.Of(3): 9000, observe.WatchdogStuck.Of(3): 1, observe.WatchdogFreed.Of(3): 1,
+			observe.WatchdogDrop.Of(3): 4, observe.DropIn.Of(3): 2, observe.QueueWatermark.Of(3): 4096, observe.GroupWatermark.Of(3): 8192,
+			observe.RoomWatermark.Of(3): 1, observe.PortRxBytes: 12, observe.PortDropIn: 2, observe.LinkPauseRx: 0, observe.PortErrors: 1,
+		} {
+			if i == 0 || v > 2 {
+				values[observe.Port{Iface: iface, Name: n}] = v
+			}
+		}
+	}
+	junk := func(answer func(path []string) any) func() {
+		return func() { s.Fault(sonic.Faults{Counters: answer}) }
+	}
+	always := func(v any) func([]string) any { return func([]string) any { return v } }
+	rows := func(v any) func([]string) any {
+		return func(path []string) any {
+			row := map[string]any{"SAI_PORT_STAT_PFC_3_RX_PKTS": v, "SAI_PORT_STAT_PFC_3_RX_PAUSE_DURATION_US": v, "SAI_QUEUE_STAT_PACKETS": v, "SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES": v, "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS": v}
+			switch {
+			case len(path) == 3:
+				return map[string]any{"etp1:3": row, "etp1:33": row, "etp1": row, ":": row}
+			case path[len(path)-1] == "Ethernet*":
+				return map[string]any{"etp1": row, "etp1\x1b[2J": row, "": row}
+			case len(path) == 1 && !strings.HasPrefix(path[0], "USER"):
+				return nil
+			}
+			return row
+		}
+	}
+	many := map[string]any{}
+	for i := range 1<<16 + 1 {
+		many[strconv.Itoa(i)] = map[string]any{}
+	}
+	return &conform.Counting{
+		Set: s.SetCounters, Values: values,
+		Asked: func() int { return s.Stats().Gets }, Most: 8,
+		Junk: map[string]func(){
+			"negative": junk(rows("-1")), "not a number": junk(rows("NaN")), "too large": junk(rows("18446744073709551616")), "a fraction": junk(rows("1.5")),
+			"a number in JSON": junk(rows(-1)), "an exponent": junk(rows(1e300)), "a list": junk(rows([]string{"7"})), "escapes": junk(rows("\x1b[2J7")), "nothing": junk(rows(nil)),
+			"not a table": junk(always("7")), "no object": junk(always([]any{1})), "too many rows": junk(always(many)), "an empty object": junk(always(map[string]any{})),
+			"numbers that are no numbers": junk(func(path []string) any {
+				if strings.HasSuffix(path[0], "_NAME_MAP") {
+					return map[string]any{"Ethernet0:3": "../../etc", "Ethernet0:4": 7, "Ethernet0:5": "oid:0x", "nope:3": "oid:0x1"}
+				}
+				return nil
+			}),
+		},
+	}
 }

@@ -56,11 +56,12 @@ type Config struct {
 	Username  string // "" = no login
 	Password  secret.Secret
 	TLS       TLS
-	Plaintext bool         // no TLS at all, password in the clear; warned about
-	Via       []ssh.Config // jump hosts, the first one reached directly
-	ReadOnly  bool         // makes every write impossible, also the Set of Try
-	Known     *Known       // what other connections of the run have learned; nil = nothing, and nothing is kept
-	Log       *slog.Logger // nil = silent
+	Plaintext bool             // no TLS at all, password in the clear; warned about
+	Via       []ssh.Config     // jump hosts, the first one reached directly
+	ReadOnly  bool             // makes every write impossible, also the Set of Try
+	Known     *Known           // what other connections of the run have learned; nil = nothing, and nothing is kept
+	Log       *slog.Logger     // nil = silent
+	Now       func() time.Time // of readings of counters; nil = time.Now
 }
 
 // TLS is whom to trust and what to show.
@@ -88,6 +89,7 @@ var (
 	_ drivers.Device      = (*Device)(nil)
 	_ drivers.Guarded     = (*Device)(nil)
 	_ drivers.Neighbourer = (*Device)(nil)
+	_ drivers.Sensor      = (*Device)(nil)
 )
 
 // Dial prepares a connection, which gRPC makes at the first call. That call is made here, so that a bad address,
@@ -96,6 +98,9 @@ var (
 func Dial(ctx context.Context, c Config) (*Device, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	d := &Device{config: c}
 	if err := d.dial(ctx); err != nil {
@@ -374,7 +379,7 @@ func (d *Device) Close() error {
 }
 
 // caps is what SONiC over gNMI can do.
-func caps() drivers.Caps { return drivers.Caps{Atomic: true, PersistsOnCommit: true} }
+func caps() drivers.Caps { return drivers.Caps{Atomic: true, PersistsOnCommit: true, Counters: true} }
 
 // dialect is how a ConfigDB is understood.
 func dialect() *render.Dialect { return render.ByOS("sonic") }

@@ -199,7 +199,7 @@ func TestFacts(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if caps != (drivers.Caps{Atomic: true, PersistsOnCommit: true}) {
+	if caps != (drivers.Caps{Atomic: true, PersistsOnCommit: true, Counters: true}) {
 		t.Errorf("%+v", caps)
 	}
 	s.Edit(func(db sonic.DB) { db.Set("QUEUE", "Ethernet0|3", "scheduler", "[SCHEDULER|scheduler.0]") })
