@@ -131,16 +131,90 @@ func TestFixedPoints(t *testing.T) {
 	}
 }
 
+// With notifications that keep their distance, the load comes to rest where RestOf says, higher than the equations as published have it.
+func TestSpaced(t *testing.T) {
+	for _, n := range []int{2, 4, 8} {
+		m := Equal(derive.PaperDCQCN(), n, link(), 4*units.Microsecond)
+		plain, _ := RestOf(m)
+		m.Spaced = true
+		x, ok := RestOf(m)
+		if !ok || x.Queue < 1.15*plain.Queue || x.Queue > 1.35*plain.Queue {
+			t.Errorf("%d senders: rest at %.0f, as published at %.0f", n, x.Queue, plain.Queue)
+		}
+		s := solve(t, m, Options{})
+		near(t, "queue", s.Links[0].Mean, x.Queue, 1e-3)
+		near(t, "alpha", s.Flows[0].Alpha, x.Alpha, 1e-3)
+	}
+}
+
+// The point of rest of the equations as published is that of derive, which is tested with the same table.
+func TestRest(t *testing.T) {
+	for _, r := range table(t, "dcqcn_fixed_point.csv", 26) {
+		m := r.model(t, 0)
+		x, ok := RestOf(m)
+		want, known := derive.FixedPointOf(m.DCQCN, m.Links[0].Speed, m.Flows[0].Count)
+		if !ok || !known {
+			t.Fatalf("%v: no point of rest", r)
+		}
+		got := derive.FixedPoint{P: x.P, Approx: want.Approx, Alpha: x.Alpha, Rate: x.Rate, Target: x.Target}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 1)); diff != "" {
+			t.Errorf("%sG N=%s (-derive +fluid):\n%s", r["C_gbps"], r["N"], diff)
+		}
+		q, saturated := want.Queue(m.Links[0].Ramp)
+		near(t, "queue", x.Queue, float64(q), 1e-9)
+		if saturated != x.Saturated {
+			t.Errorf("%sG N=%s: saturated %v", r["C_gbps"], r["N"], x.Saturated)
+		}
+	}
+}
+
+// The response to notifications that keep their distance is that of a sender who is played notification by notification: a gap of 1 between
+// target and rate after each, halved with each step up, and steps beyond the fast recovery that count.
+func TestRenewal(t *testing.T) {
+	for _, k := range []params{
+		{tau: 50e-6, tauAlpha: 55e-6, timer: 55e-6, recovery: 5, rai: 1, gain: 0.01, spaced: true},
+		{tau: 50e-6, tauAlpha: 20e-6, timer: 12e-6, recovery: 5, rai: 1, gain: 0.01, spaced: true},
+		{tau: 4e-6, tauAlpha: 1e-6, timer: 300e-6, recovery: 1, rai: 1, gain: 0.01, spaced: true},
+		{tau: 50e-6, tauAlpha: 55e-6, timer: 7e-6, recovery: 2, rai: 1, gain: 0.01, spaced: true},
+	} {
+		for _, lambda := range []float64{300, 3000, 30000} {
+			const n = 400_000
+			var time, left, area, adds, decays float64
+			for i := range n { // one interval of each length that comes as often as any other
+				x := k.tau - math.Log((float64(i)+0.5)/n)/lambda
+				steps := math.Floor(x / k.timer)
+				time += x
+				left += math.Exp2(-steps)
+				area += k.timer*2*(1-math.Exp2(-steps)) + math.Exp2(-steps)*(x-steps*k.timer)
+				adds += max(steps-k.recovery, 0)
+				decays += math.Floor(x / k.tauAlpha)
+			}
+			want := response{
+				cut: n / time, lose: left / area, half: (n - left) / area, add: adds / time, up: k.gain * n / time, down: k.gain * (n + decays) / time,
+			}
+			got := k.renewal(lambda)
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(response{}), cmpopts.EquateApprox(0.01, 1e-3)); diff != "" {
+				t.Errorf("tau %v, T %v, lambda %v (-played +formula):\n%s", k.tau, k.timer, lambda, diff)
+			}
+		}
+	}
+	k := params{tau: 50e-6, tauAlpha: 55e-6, timer: 55e-6, recovery: 5, rai: 1, gain: 0.01, spaced: true}
+	none, few := k.at(0, 1e6), k.at(1e-9, 1e6)
+	if diff := cmp.Diff(none, few, cmp.AllowUnexported(response{}), cmpopts.EquateApprox(0.01, 1e-2)); diff != "" {
+		t.Errorf("without marks, and with hardly any:\n%s", diff)
+	}
+}
+
 // published is the loop that the table's margins are of, as far as it can be told from the authors' appendix and their programs: the
 // responses are cut off after the first power of p, 1/B + 1/(T R) is taken as constant, alpha follows with a pole at g R instead of
 // g/tau', and the loop is opened at everything that comes late and not only at the marks.
 func published(m Model, n float64) float64 {
-	k, r, feedback := paramsOf(m.DCQCN, m.Gain), rampOf(m.Links[0].Ramp, m.DCQCN.Packet), seconds(m.Flows[0].Feedback)
+	k, r, feedback := paramsOf(m), rampOf(m.Links[0].Ramp, m.DCQCN.Packet), seconds(m.Flows[0].Feedback)
 	rc := packets(m.Links[0].Speed, m.DCQCN.Packet) / n
 	up := 1/k.bytes + 1/(k.timer*rc)
 	p := math.Cbrt(k.rai / (k.tauAlpha * rc * rc) * up * up)
 	at := k.at(p, rc)
-	alpha, gap := at.alpha, at.add*k.tau/at.cut
+	alpha, gap := at.up/at.down, at.add/at.lose
 	steep := n * r.pmax / (r.kmax - r.kmin)
 	pull, fade := up/2*rc, (0.5+up/4)*rc // of half: pull - fade p
 	add := k.rai * up

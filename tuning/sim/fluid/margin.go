@@ -4,46 +4,64 @@ import (
 	"math"
 	"math/cmplx"
 
-	"github.com/fabricctl/fabricctl/model/derive"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // Rest is where the equal senders of a single link come to rest.
 type Rest struct {
-	derive.FixedPoint
-	Queue     float64 // bytes, on the ramp or on the line that goes on where it ends
-	Saturated bool    // that is beyond the ramp: there is no rest, and the queue swings around Kmax
-	Margin    float64 // phase margin, degrees; below zero a small disturbance grows. NaN when no gain of the loop is 1
+	P            float64       // marking probability
+	Alpha        float64       // of each sender
+	Rate, Target units.BitRate // of each sender
+	Queue        float64       // bytes, on the ramp or on the line that goes on where it ends
+	Saturated    bool          // that is beyond the ramp: there is no rest, and the queue swings around Kmax
+	Margin       float64       // phase margin, degrees; below zero a small disturbance grows. NaN when the loop's gain is never 1
 }
 
 // RestOf finds the point of rest of a model of one link whose senders are alike and have lines that could fill it, and how
 // stable it is. False for other models, and where there is no such point.
+//
+// It is where the target neither grows nor falls (a^2 alpha / ((b+d)(c+e)) = tau^2 R_AI RC, eq. 13, when nothing is spaced), found by
+// halving on the logarithm of p.
 func RestOf(m Model) (Rest, bool) {
 	if m.validate() != nil || len(m.Links) != 1 || len(m.Flows) != 1 {
 		return Rest{}, false
 	}
-	l, f, d := m.Links[0], m.Flows[0], m.DCQCN
+	l, f := m.Links[0], m.Flows[0]
 	if float64(f.Count)*float64(f.Line) <= float64(l.Speed) || l.Ramp.Pmax == 0 || l.Ramp.Kmax == l.Ramp.Kmin {
 		return Rest{}, false
 	}
-	if d.ByteCounter == 0 {
-		d.ByteCounter = 1 << 60 // as good as never
+	k, rc := paramsOf(m), packets(l.Speed, m.DCQCN.Packet)/float64(f.Count)
+	lo, hi := math.Log(1e-18), math.Log(1-1e-12)
+	for range 200 {
+		if mid := (lo + hi) / 2; grows(k, math.Exp(mid), rc) {
+			lo = mid
+		} else {
+			hi = mid
+		}
 	}
-	x, ok := derive.FixedPointOf(d, l.Speed, f.Count)
-	if !ok {
-		return Rest{}, false
+	p := math.Exp((lo + hi) / 2)
+	s, _ := k.rest(p, rc)
+	bits := func(packets float64) units.BitRate {
+		return units.BitRate(math.Round(packets * 8 * float64(m.DCQCN.Packet)))
 	}
-	q, saturated := x.Queue(l.Ramp)
-	return Rest{FixedPoint: x, Queue: float64(q), Saturated: saturated, Margin: margin(m, x)}, true
+	pmax := float64(l.Ramp.Pmax) / float64(100*units.OnePercent)
+	return Rest{
+		P: p, Alpha: s.alpha, Rate: bits(rc), Target: bits(s.target), Saturated: p > pmax, Margin: margin(m, k, s, p),
+		Queue: float64(l.Ramp.Kmin) + p/pmax*float64(l.Ramp.Kmax-l.Ramp.Kmin),
+	}, true
 }
 
-// margin is the phase margin of the loop that is linear around the fixed point (CoNEXT'16, section 3.2): the queue integrates
+func grows(k params, p, rc float64) bool {
+	_, grows := k.rest(p, rc)
+	return grows > 0
+}
+
+// margin is the phase margin of the loop that is linear around the point of rest (CoNEXT'16, section 3.2): the queue integrates
 // what n senders send too much, the ramp makes marks of it, and a feedback time later the senders respond with
 // x' = J x + K p, of which K and the rate's part of J act a feedback time late.
-func margin(m Model, x derive.FixedPoint) float64 {
-	k := paramsOf(m.DCQCN, m.Gain)
+func margin(m Model, k params, s sender, p float64) float64 {
 	n, r := float64(m.Flows[0].Count), rampOf(m.Links[0].Ramp, m.DCQCN.Packet)
-	s := sender{alpha: x.Alpha, target: packets(x.Target, m.DCQCN.Packet), rate: packets(m.Links[0].Speed, m.DCQCN.Packet) / n}
-	loop := newLoop(k, s, x.P, n*r.pmax/(r.kmax-r.kmin), seconds(m.Flows[0].Feedback))
+	loop := newLoop(k, s, p, n*r.pmax/(r.kmax-r.kmin), seconds(m.Flows[0].Feedback))
 	return phaseMargin(loop.at)
 }
 

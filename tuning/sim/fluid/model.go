@@ -3,6 +3,9 @@
 // how long that takes, which is what a grid of settings is screened by before package engine moves packets for the few that
 // are left.
 //
+// Two kinds of reaction points are known. The equations as published are those of one whose timer cuts the rate each tau if there were
+// marks since its last tick; where NICs cut at notifications that keep a distance of tau, use Model.Spaced, which is ours.
+//
 // What it cannot see it says (Doubt): single packets, the burst of those who start at line rate, pauses, paths that collide,
 // and lost packets. Three questions have answers of their own: Solve follows a load through time, RestOf finds its point of
 // rest and how far that is from swinging, and PauseCycle is what PFC does alone, without DCQCN. Screen asks the first two of
@@ -23,6 +26,7 @@ import (
 // Model is a load on links that may be too slow for it.
 type Model struct {
 	DCQCN   derive.DCQCN  // of every sender; a ByteCounter of 0 means that time alone raises rates
+	Spaced  bool          // each notification cuts, and comes a CNPInterval after the last: NICs. Else as published: a timer cuts if marks came since its last tick
 	Gain    float64       // g, the weight of a new mark in alpha: 1/256 in the paper
 	MinRate units.BitRate // below which no cut goes
 	Links   []Link

@@ -41,7 +41,7 @@ type solver struct {
 
 func newSolver(m Model, h float64) *solver {
 	s := &solver{
-		params: paramsOf(m.DCQCN, m.Gain), least: packets(m.MinRate, m.DCQCN.Packet), h: h,
+		params: paramsOf(m), least: packets(m.MinRate, m.DCQCN.Packet), h: h,
 		queues: make([]queue, len(m.Links)), flows: make([]flow, len(m.Flows)),
 	}
 	for i, l := range m.Links {
@@ -99,8 +99,9 @@ func (s *solver) felt(f *flow, part float64) response {
 	w := back - float64(i)
 	a, b := f.at(s.n-i), f.at(s.n-i-1)
 	return response{
-		cut: a.cut + w*(b.cut-a.cut), alpha: a.alpha + w*(b.alpha-a.alpha),
+		cut: a.cut + w*(b.cut-a.cut), lose: a.lose + w*(b.lose-a.lose),
 		half: a.half + w*(b.half-a.half), add: a.add + w*(b.add-a.add),
+		up: a.up + w*(b.up-a.up), down: a.down + w*(b.down-a.down),
 	}
 }
 
