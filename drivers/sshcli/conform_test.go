@@ -12,6 +12,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/conform"
 	lab "github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/secret"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -155,5 +156,46 @@ func subject(t *testing.T, o lab.Options) conform.Subject {
 		},
 		DropAfter: proxy.DropAfter,
 		Bytes:     proxy.Bytes,
+		Counting:  counting(t, b, f),
+	}
+}
+
+// counting is the counters of an emulated switch, and nonsense that a switch might answer. What a switch of the family does
+// not count is not among them.
+func counting(t *testing.T, b *bench, f *faults) *conform.Counting {
+	if err := b.sw.Type("interface Ethernet1/1\nuc-tx-queue 3\nrandom-detect ecn count\ninterface Ethernet2/1\nuc-tx-queue 3\nrandom-detect ecn count"); err != nil {
+		t.Fatal(err)
+	}
+	values := map[observe.Port]uint64{}
+	for i, iface := range []string{"Ethernet1/1", "Ethernet2/1"} {
+		for n, v := range map[observe.Name]uint64{
+			observe.PFCRx.Of(3): 7, observe.PFCTx.Of(4): 0, observe.ECNMarked.Of(3): 1 << 63, observe.DropOut.Of(0): 3, observe.TxPackets.Of(3): 9,
+			observe.TxBytes.Of(3): 9000, observe.WatchdogStuck.Of(3): uint64(1 - i), observe.WatchdogFreed.Of(3): 0, observe.PortRxBytes: 12, observe.PortDropIn: 2,
+		} {
+			values[observe.Port{Iface: iface, Name: n}] = v
+		}
+	}
+	junk := func(text string) func() {
+		return func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.base.Counters = func(string) string { return text }
+		}
+	}
+	with := func(v string) func() {
+		return junk(strings.ReplaceAll(`{"interfaces": {"Ethernet1/1": {"priorities": {"3": {"rxFrames": X}, "33": {"rxFrames": 1}, "": {"rxFrames": 1}}, "txQueues": {"3": {"stuckCount": X}}, "inDiscards": X,
+			"trafficClasses": {"TC3": {"ingressVoqCounters": {"countersSum": {"droppedPackets": X}}}}}, "leaf1#": {"inDiscards": 1}, "": {"inOctets": 1}}, "interfaceCounters": {"Ethernet1/1": {"rxFrames": X}},
+			"intfQueueCounters": {"Ethernet1/1": {"queueCounters": {"3": X}}},
+			"egressQueueCounters": {"interfaces": {"Ethernet1/1": {"ucastQueues": {"trafficClasses": {"TC3": {"dropPrecedences": {"DP0": {"droppedPackets": X}}}, "TC": {"dropPrecedences": {"DP0": {"droppedPackets": 1}}}}}}}}}`+"\n", "X", v))
+	}
+	return &conform.Counting{
+		Set: b.sw.SetCounters, Values: values,
+		Asked: func() int { return b.sw.Counters().Shows }, Most: 8,
+		Junk: map[string]func(){
+			"negative": with("-1"), "not a number": with(`"NaN"`), "too large": with("18446744073709551616"), "a fraction": with("1.5"), "an exponent": with("1e300"),
+			"a list": with("[7]"), "null": with("null"), "escapes": with(`"\u001b[2J7"`), "raw escapes": junk("\x1b[2J\x1b]0;x\x07{}\n"), "no JSON": junk("Ethernet1/1 7 0\n"),
+			"another shape": junk(`{"interfaces": [1], "interfaceCounters": 7, "intfQueueCounters": "x", "egressQueueCounters": []}` + "\n"), "half": junk(`{"interfaces": {"Ethernet1/1": {` + "\n"),
+			"errors": junk(`{"errors": ["\u001b[31mno"]}` + "\n"), "refused": junk("% Not supported on this hardware platform\n"), "an empty object": junk("{}\n"), "a prompt": junk("{\nleaf1#\n}\n"),
+		},
 	}
 }

@@ -22,7 +22,7 @@ import (
 //     detailed list names it, above the table.
 var eos = flow{
 	os:   "eos",
-	caps: drivers.Caps{Confirm: true, Atomic: true},
+	caps: drivers.Caps{Confirm: true, Atomic: true, Counters: true},
 
 	login: regexp.MustCompile(`(?m)^(\S{1,120})[>#] ?\z`),
 	prompts: func(name string) *regexp.Regexp {
@@ -45,6 +45,7 @@ var eos = flow{
 
 	neighbours: "show lldp neighbors detail | json",
 	heard:      eosNeighbours,
+	counters:   eosCounters(),
 
 	begin:  func(s string) []string { return []string{"configure session " + s} },
 	inside: regexp.MustCompile(`\(config-s-[^()\s]*\)#`),

@@ -34,6 +34,8 @@ type flow struct {
 	neighbours string // the line that lists what is heard over LLDP, and how to read its answer
 	heard      func(answer string) ([]drivers.Neighbour, error)
 
+	counters []tally // what Sense reads, in this order
+
 	// Changing. Names of sessions are made of prefix and a transaction id.
 	begin    func(session string) []string
 	inside   *regexp.Regexp // the prompt inside a session

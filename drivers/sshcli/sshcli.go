@@ -53,6 +53,7 @@ var (
 	_ drivers.Confirmer   = (*Device)(nil)
 	_ drivers.Saver       = (*Device)(nil)
 	_ drivers.Neighbourer = (*Device)(nil)
+	_ drivers.Sensor      = (*Device)(nil)
 )
 
 // Systems lists the operating systems that this package can drive.

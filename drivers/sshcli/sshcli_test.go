@@ -26,7 +26,7 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := render.Facts{Hostname: "leaf1", Serial: "JPE123", Model: "DCS-7060DX5-64S-F", Version: "4.35.0F"}
-	if !reflect.DeepEqual(f, want) || caps != (drivers.Caps{Confirm: true, Atomic: true}) {
+	if !reflect.DeepEqual(f, want) || caps != (drivers.Caps{Confirm: true, Atomic: true, Counters: true}) {
 		t.Errorf("got %+v %+v, want %+v", f, caps, want)
 	}
 }

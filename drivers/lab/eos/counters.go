@@ -54,6 +54,7 @@ func (s *Switch) each(of func(port string) map[string]any) map[string]any {
 
 // shows answers a command that shows counters. The caller holds the lock.
 func (s *Switch) shows(command string, answer func() map[string]any) string {
+	s.counters.Shows++
 	if s.faults.Counters != nil {
 		if text := s.faults.Counters(command); text != "" {
 			return text
@@ -98,6 +99,7 @@ func counterCommands() []command {
 	} {
 		out = append(out, command{anywhere, c.show + " PIPE json", func(h *shell, _ *match) string {
 			if h.sw.opt.VirtualQueues != c.voq {
+				h.sw.counters.Shows++
 				return invalid
 			}
 			return h.sw.shows(c.show, func() map[string]any { return c.answer(h.sw) })

@@ -58,6 +58,7 @@ type Counters struct {
 	Aborts       int // sessions aborted
 	Reverts      int // timers that ran out
 	Saves        int // write memory
+	Shows        int // lines that ask for counters, refused ones too
 }
 
 // Switch is an emulated switch. Its methods may be called at any time from any goroutine.
