@@ -94,7 +94,7 @@ type Port struct {
 	// Obeys[p] are the queues, as bits, that a received pause for priority p stops. On a NIC, queues are traffic classes.
 	Obeys    [NumPriorities]uint8
 	Reaction Time  // from the receipt of a pause until it is obeyed
-	Quanta   int32 // pause time in the frames that it sends, in quanta of 512 bit times, refreshed at half of it; 0 = until resumed
+	Quanta   int32 // pause time in the frames that it sends, in quanta of 512 bit times, 16 or more, refreshed at half of it; 0 = until resumed
 
 	Classify [NumMarks]Class // of packets that come in
 	Groups   [NumPriorities]Group
@@ -169,9 +169,10 @@ type NIC struct {
 	Storms []Storm
 }
 
-// Storm is a fault: from From until To, the NIC sends pauses for the priorities (bits) and takes nothing in of them.
+// Storm is a fault: from From until To, the NIC sends pauses for the priorities (bits), whether it has PFC or not, and takes
+// nothing in of them: what arrives is kept as far as there is room in Buffer.
 type Storm struct {
-	From, To   Time
+	From, To   Time // To 0 = for ever
 	Priorities uint8
 }
 

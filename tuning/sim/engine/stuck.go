@@ -130,17 +130,15 @@ func (s *run) deadlock() []Stuck {
 			}
 		}
 	}
-	for {
+	for len(set) > 0 {
 		remains := s.remains(set)
 		n := len(set)
 		set = slices.DeleteFunc(set, func(id int32) bool { return s.stoppedFor(id, remains) == None })
-		switch {
-		case len(set) == 0:
-			return nil
-		case len(set) == n:
+		if len(set) == n {
 			return s.circle(set, remains)
 		}
 	}
+	return nil
 }
 
 // mayHang reports whether a switch stops a queue that holds something, and no watchdog will free it.

@@ -141,7 +141,9 @@ func (s *run) drop(pi int32, reason DropReason, k *packet) {
 	c.drops[reason]++
 	c.bytes[reason] += uint64(k.size)
 	s.series.drops++
-	s.snd[k.flow].counts.lost++
+	q := &s.snd[k.flow]
+	q.counts.lost++
+	q.clean = false
 	if s.ledger != nil {
 		s.ledger.dropped += int64(k.size)
 	}
