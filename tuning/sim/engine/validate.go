@@ -276,7 +276,7 @@ func (v *validator) nic(i int) {
 	if n.Drain != 0 {
 		s.within("what it takes in (bit/s)", n.Drain, 1_000_000, maxRate)
 	}
-	s.within("buffer (bytes)", n.Buffer, 0, maxBuffer)
+	s.within("buffer (bytes)", n.Buffer, 0, math.MaxInt64)
 	if n.Xoff != 0 && (n.Xon < 0 || n.Xon >= n.Xoff || n.Xoff > n.Buffer) {
 		s.say("xon at %d bytes, xoff at %d, buffer of %d: 0 <= xon < xoff <= buffer", n.Xon, n.Xoff, n.Buffer)
 	}
