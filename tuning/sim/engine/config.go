@@ -45,7 +45,11 @@ type Config struct {
 	// of the fewest hops, ports in ascending order.
 	Next func(sw, nic int) []int32
 
+	// NotECT are the marks, as bits, of packets that say that their ends do not know congestion marks, so that none is put on them.
+	NotECT uint8
+
 	Stop    Time       // the run ends there, or when all flows of a known size have ended
+	ToStop  bool       // it goes on until Stop also when they have, for the sake of those that never end
 	Measure Time       // results are of what happens from here on
 	Sample  Time       // a row of Result.Series each so often, over the whole run; 0 = none
 	Watch   []QueueRef // queues whose length is in the rows

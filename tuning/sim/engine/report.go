@@ -6,6 +6,9 @@ func (s *run) result() *Result {
 	if s.cfg.Measure > s.now {
 		span = 0
 	}
+	if s.end == EndStop {
+		s.stuck = s.deadlock(true)
+	}
 	r := &Result{
 		End: s.end, At: s.now, Span: span, Events: s.events, Packets: s.packets, Hash: s.hash, Series: s.series.rows, Stuck: s.stuck,
 		Flows:    make([]FlowResult, len(s.snd)),

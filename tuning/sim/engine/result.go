@@ -26,7 +26,7 @@ type Result struct {
 	Switches []SwitchResult
 	NICs     []NICResult
 	Series   []Sample
-	Stuck    []Stuck // for EndDeadlock, EndIdle and EndLivelock: who waits
+	Stuck    []Stuck // for EndDeadlock, EndIdle and EndLivelock: who waits; for EndStop, a circle that only watchdogs can end
 }
 
 // FlowResult is what became of a flow. Bytes are of payload.

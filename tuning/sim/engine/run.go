@@ -85,7 +85,7 @@ func (s *run) at(id int32, t Time) {
 
 // loop deals with one event after the other until the run ends.
 func (s *run) loop(ctx context.Context) {
-	for s.left > 0 || !s.sized {
+	for s.left > 0 || !s.sized || s.cfg.ToStop {
 		id := s.wheel.take()
 		if id < 0 {
 			s.starved()

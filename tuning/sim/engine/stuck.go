@@ -36,7 +36,7 @@ func (s *run) look() {
 	if s.compat && s.cfg.Stop > 0 {
 		return
 	}
-	if circle := s.deadlock(); circle != nil {
+	if circle := s.deadlock(false); circle != nil {
 		s.ended, s.end, s.stuck = true, EndDeadlock, circle
 		return
 	}
@@ -84,7 +84,7 @@ func (s *run) expects() bool {
 // starved ends a run in which nothing will happen any more.
 func (s *run) starved() {
 	s.ended, s.end, s.stuck = true, EndIdle, s.waiting()
-	if circle := s.deadlock(); circle != nil {
+	if circle := s.deadlock(false); circle != nil {
 		s.end, s.stuck = EndDeadlock, circle
 	}
 	if s.compat && s.cfg.Stop > 0 {
@@ -117,15 +117,15 @@ func (s *run) stuckAt(qi int32) Stuck {
 // deadlock finds queues that will never send again, whatever else happens, and returns a circle of them. It starts from all
 // queues that are stopped and takes out, as long as there are any, those that will go on when everything has left that can:
 // those that a NIC stops, that a watchdog will free, or that a group stops of which too little will remain. What is left when
-// there are no more waits for itself.
-func (s *run) deadlock() []Stuck {
+// there are no more waits for itself. With watched, the queues that a watchdog will free, some time, are among them.
+func (s *run) deadlock(watched bool) []Stuck {
 	var set []int32
 	for pi := range s.ports {
 		if s.ports[pi].ready&s.ports[pi].halted == 0 {
 			continue
 		}
 		for qi := range int32(NumPriorities) {
-			if id := int32(pi)<<3 + qi; s.mayHang(id) {
+			if id := int32(pi)<<3 + qi; s.mayHang(id, watched) {
 				set = append(set, id)
 			}
 		}
@@ -141,15 +141,15 @@ func (s *run) deadlock() []Stuck {
 	return nil
 }
 
-// mayHang reports whether a switch stops a queue that holds something, and no watchdog will free it.
-func (s *run) mayHang(id int32) bool {
+// mayHang reports whether a switch stops a queue that holds something, and no watchdog will free it, or that is not asked.
+func (s *run) mayHang(id int32, watched bool) bool {
 	p := &s.ports[id>>3]
 	bit := uint8(1) << (id & 7)
 	if p.flags&isNIC != 0 || p.ready&p.halted&bit == 0 || s.ports[p.peer].flags&isNIC != 0 {
 		return false
 	}
 	w := &s.cfg.Ports[id>>3].Watchdog
-	return w.Queues&bit == 0 || w.Action != WatchdogDrop && w.Action != WatchdogForward
+	return watched || w.Queues&bit == 0 || w.Action != WatchdogDrop && w.Action != WatchdogForward
 }
 
 // remains is what each group still holds when all queues but some are empty.

@@ -43,7 +43,7 @@ func (s *run) forward(pi int32, k packet) {
 	}
 	w.held += size
 	w.heldMax = max(w.heldMax, w.held)
-	if w.onEntry && q.bytes > q.kmin && s.draw(w, q) {
+	if w.onEntry && q.bytes > q.kmin && s.capable(&k) && s.draw(w, q) {
 		k.congested()
 		q.marked++
 		s.series.marked++
@@ -62,7 +62,7 @@ func (s *run) depart(p *port, pi int32, qi uint8) {
 	q := &s.queues[pi<<3+int32(qi)]
 	k := s.pop(p, q, qi)
 	w := &s.switches[p.owner]
-	if !w.onEntry && q.bytes > q.kmin && q.flags&queueDrops == 0 && s.draw(w, q) {
+	if !w.onEntry && q.bytes > q.kmin && q.flags&queueDrops == 0 && s.capable(&k) && s.draw(w, q) {
 		k.congested()
 		q.marked++
 		s.series.marked++
@@ -88,6 +88,9 @@ func (s *run) pop(p *port, q *queue, qi uint8) packet {
 	w.pools[q.pool].out -= int64(k.size)
 	return k
 }
+
+// capable reports whether a packet says that its ends know congestion marks.
+func (s *run) capable(k *packet) bool { return s.cfg.NotECT>>k.mark()&1 == 0 }
 
 // draw decides whether a queue above kmin marks: with the probability that grows to Pmax at Kmax, and always above it
 // (RED of Floyd and Jacobson 1993 on the instantaneous length, as the DCQCN paper has it in section 3.1).
