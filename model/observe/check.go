@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fabricctl/fabricctl/model/units"
 )
@@ -129,7 +131,7 @@ func (p *Part) checkNames() *Error {
 	default:
 		return &Error{"op " + quote(string(p.Op)), "is not an operation", "use write, read or send"}
 	}
-	if len(p.File) > 4096 || strings.ContainsAny(p.File, ",+\x00\n") || strings.TrimSpace(p.File) != p.File {
+	if len(p.File) > 4096 || !utf8.ValidString(p.File) || strings.ContainsFunc(p.File, func(r rune) bool { return r == ',' || r == '+' || !unicode.IsPrint(r) }) || strings.TrimSpace(p.File) != p.File {
 		return &Error{"file " + quote(p.File), "is not a name that fits here", "give the file a name without , and +"}
 	}
 	for _, f := range p.Flows {
@@ -206,6 +208,8 @@ func (p *Part) checkTogether() *Error {
 		return &Error{fmt.Sprintf("depth %d", p.Depth), "counts messages, and they have no size", "add size=64KiB"}
 	case p.Random && p.Every == 0:
 		return &Error{"random", "draws hosts at each burst, and there are none", "add every=500us and bytes=64KB"}
+	case p.Kind == Ring && p.N > 0 && p.Bytes == 0:
+		return &Error{fmt.Sprintf("ring:%d", p.N), "counts steps of a size, and there is none", "add bytes=64MB"}
 	case p.Kind == Trace && p.File == "" && len(p.Flows) == 0:
 		return &Error{"trace", "has no file", "write trace:FILE"}
 	case p.To != "" && p.Random:

@@ -19,7 +19,7 @@ type Kind string
 
 // The kinds of parts. N is Part.N.
 const (
-	Single      Kind = "single"      // one flow: from the first host to the second, or the farthest one
+	Single      Kind = "single"      // one flow: from the first host to the second that is named, or else to one under another switch
 	Incast      Kind = "incast"      // N hosts (0 = all others) to one
 	Pairs       Kind = "pairs"       // N pairs (0 = as many as there are): the first half of the hosts to the second half, one to one
 	AllToAll    Kind = "alltoall"    // each of N hosts (0 = all) to each other
@@ -51,7 +51,7 @@ type Part struct {
 	Class  string   `json:"class,omitempty" yaml:"class"`   // of the model; "" = that of the hosts' RDMA connections
 	DSCP   *uint8   `json:"dscp,omitempty" yaml:"dscp"`     // code point, whatever the class has [--tclass is 4 times it]
 	Hosts  []string `json:"hosts,omitempty" yaml:"hosts"`   // that take part, in order; "host1..host8" is all of them from one to the other; empty = every host that has RDMA
-	To     string   `json:"to,omitempty" yaml:"to"`         // host that receives; "" = the first one (of single, the last)
+	To     string   `json:"to,omitempty" yaml:"to"`         // host that receives; "" = the first one (of single, see there)
 	Rail   int      `json:"rail,omitempty" yaml:"rail"`     // only this rail of the hosts, from 1; 0 = each flow on every rail
 	Across bool     `json:"across,omitempty" yaml:"across"` // only between hosts that have no switch in common
 	Random bool     `json:"random,omitempty" yaml:"random"` // who takes part is drawn anew at each burst
