@@ -32,6 +32,7 @@ type Setup struct {
 	ways     *ways
 	assumed  []string
 	notes    []string // what does not work whatever the traffic
+	without  places   // NICs that send without congestion control
 	found    diag.List
 }
 
@@ -57,12 +58,12 @@ func (s *Setup) place(p, queue int) Place {
 // builder makes a Setup.
 type builder struct {
 	Setup
-	switchOf map[int]int         // switch of a device
-	portOf   map[[2]int]int      // port of the engine, by places of device and port in the Net
-	nicsOf   map[int][]int       // NICs of a device
-	donors   donors              // who knows what others do not
-	assume   assumptions         //
-	markOf   map[uint8]int8      // mark of a code point
+	switchOf map[int]int    // switch of a device
+	portOf   map[[2]int]int // port of the engine, by places of device and port in the Net
+	nicsOf   map[int][]int  // NICs of a device
+	donors   donors         // who knows what others do not
+	assume   assumptions    //
+	markOf   map[markKey]int8
 	down     map[[2]string]Fault // links that are broken, by both ends
 	everyone []host              // that has an active link
 	reached  map[[2]int]bool     // NICs that have a way from one to the other, or not
@@ -73,7 +74,7 @@ func Build(n *intent.Net, w observe.Workload, o Options, seed uint64) (*Setup, e
 	b := &builder{
 		Setup:    Setup{Config: &engine.Config{Seed: seed, Compat: o.Compat}, net: n, workload: w, options: o, seed: seed, at: make(map[string]int, len(n.Devices))},
 		switchOf: map[int]int{}, portOf: map[[2]int]int{}, nicsOf: map[int][]int{},
-		markOf: map[uint8]int8{}, down: map[[2]string]Fault{},
+		markOf: map[markKey]int8{}, down: map[[2]string]Fault{},
 	}
 	for i := range n.Devices {
 		b.at[n.Devices[i].Name] = i

@@ -75,6 +75,9 @@ func (r *Result) end() {
 	switch raw.End {
 	case engine.EndStop:
 		e.Why, e.Words = "stop", fmt.Sprintf("its time was over, after %s", at)
+		if len(e.Stuck) > 0 {
+			e.Words += ", with ports that wait for each other until a PFC watchdog ends it: " + waits(e.Stuck)
+		}
 	case engine.EndDone:
 		e.Why, e.Words = "done", fmt.Sprintf("all flows of a known size had ended, after %s", at)
 	case engine.EndIdle:

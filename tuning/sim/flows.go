@@ -65,8 +65,12 @@ func (e *expander) flow(from, to *point, start units.Duration) {
 		return
 	}
 	x := &e.ports[e.nics[f.from].port]
+	ect := e.controlled(x, f.dscp)
+	if !ect {
+		e.without.add(fmt.Sprintf("congestion control is off for class %s", e.classes.of(f.priority)), e.name(e.nics[f.from].port))
+	}
 	c := engine.Flow{
-		Src: src, Dst: dst, Bytes: int64(e.part.Bytes), Start: toTime(start), After: engine.None, Mark: e.mark(f.dscp),
+		Src: src, Dst: dst, Bytes: int64(e.part.Bytes), Start: toTime(start), After: engine.None, Mark: e.mark(f.dscp, ect),
 		Class: int8(queueOf(&x.pol, e.sentAs(x, f.dscp))), Payload: e.payload(src, dst), Message: int64(e.part.Message), Depth: int32(e.part.Depth),
 		SourcePort: 49152 + uint16(e.draw.below(1<<14)), Read: e.part.Op == observe.OpRead,
 	}
@@ -80,6 +84,7 @@ func (e *expander) flow(from, to *point, start units.Duration) {
 		c.Bytes = cmp.Or(c.Bytes, int64(backgroundBytes))
 	}
 	e.Config.Flows = append(e.Config.Flows, c)
+	e.Config.ToStop = e.Config.ToStop || c.Bytes == 0
 	e.flows = append(e.flows, f)
 }
 

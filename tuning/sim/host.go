@@ -93,7 +93,7 @@ func (b *builder) notices(i int) {
 	default:
 		b.assume.say(fmt.Sprintf("notifications with dscp %d where the NIC does not say", dscp), b.name(c.Port))
 	}
-	c.CNPMark = b.mark(dscp)
+	c.CNPMark = b.mark(dscp, false)
 	c.CNPClass = int8(queueOf(&x.pol, b.sentAs(x, dscp)))
 	if x.pol.CC.On && x.pol.CC.HasCNP {
 		c.CNPClass = int8(queueOf(&x.pol, int(x.pol.CC.CNPPriority&7)))
@@ -109,19 +109,29 @@ func (b *builder) sentAs(x *port, dscp uint8) int {
 	return classOf(&x.pol, dscp)
 }
 
+// markKey is what a packet says that switches look at: its code point, and whether its ends know congestion marks.
+type markKey struct {
+	dscp    uint8
+	capable bool
+}
+
 // mark is the engine's number of a code point, which all ports are told what to do with.
-func (b *builder) mark(dscp uint8) int8 {
-	if m, ok := b.markOf[dscp]; ok {
+func (b *builder) mark(dscp uint8, capable bool) int8 {
+	key := markKey{dscp, capable}
+	if m, ok := b.markOf[key]; ok {
 		return m
 	}
 	if len(b.marks) == engine.NumMarks {
 		b.found.Errorf("sim-code-points", diag.Pos{}, fmt.Sprintf("use at most %d in one run", engine.NumMarks),
-			"dscp %d is one more code point than the %d that a run tells apart, notifications included", dscp, engine.NumMarks)
+			"dscp %d is one more kind of packet than the %d that a run tells apart: code points, with congestion control and without, notifications included", dscp, engine.NumMarks)
 		return 0
 	}
 	m := int8(len(b.marks))
 	b.marks = append(b.marks, dscp)
-	b.markOf[dscp] = m
+	b.markOf[key] = m
+	if !capable {
+		b.Config.NotECT |= 1 << m
+	}
 	for i := range b.ports {
 		pol := &b.ports[i].pol
 		tc := classOf(pol, dscp)
@@ -157,6 +167,12 @@ func mlx5(name string, speed int64) int64 {
 		return 4
 	}
 	return 0
+}
+
+// controlled reports whether congestion control is on at a NIC for packets with a code point.
+func (b *builder) controlled(x *port, dscp uint8) bool {
+	cc := &x.pol.CC
+	return !x.pol.Known.Has(intent.AreaCC) || !cc.On || cc.Priorities&(1<<b.sentAs(x, dscp)) != 0
 }
 
 // react sets up how a NIC's flows react to notifications.

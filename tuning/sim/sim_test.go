@@ -16,7 +16,12 @@ import (
 // example resolves an example of the repository.
 func example(t testing.TB, name string) *intent.Net {
 	t.Helper()
-	f, findings := model.Load(os.DirFS(filepath.Join("..", "..", "examples", name)), ".")
+	return exampleFile(t, name, ".")
+}
+
+func exampleFile(t testing.TB, name, file string) *intent.Net {
+	t.Helper()
+	f, findings := model.Load(os.DirFS(filepath.Join("..", "..", "examples", name)), file)
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}

@@ -45,10 +45,14 @@ func (b *builder) portsOf() {
 		c.MTU = b.frameLimit(x)
 		b.pauses(i)
 		b.queues(i)
-		if !x.dev.Host {
-			b.groups(i)
-			b.dog(i)
+		if x.dev.Host {
+			for g := range c.Groups { // a NIC that is slow pauses
+				c.Groups[g].Lossless = x.pol.Queues[g].Lossless && !b.options.NoPause
+			}
+			continue
 		}
+		b.groups(i)
+		b.dog(i)
 	}
 	b.assume.say("ports obey a pause after the longest time that IEEE 802.3 31B.3.7 allows", "")
 }

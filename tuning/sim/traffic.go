@@ -37,7 +37,7 @@ func (b *builder) span() {
 			open = open || p.Bytes == 0 || p.Every > 0 && p.Count == 0
 		}
 	}
-	usual, warm := units.Duration(units.Second), units.Duration(0)
+	usual, warm := units.Duration(100*units.Millisecond), units.Duration(0)
 	if open {
 		usual, warm = DefaultDuration, DefaultWarmup
 	}
@@ -126,14 +126,14 @@ func (e *expander) need(n int) bool {
 
 // bursts makes the flows of a part that comes once, or again and again.
 func (e *expander) bursts() {
-	pairs := e.pairs(false)
+	pairs := e.pairs()
 	every := int64(e.part.Every)
 	swing := every * int64(e.part.Jitter) / int64(100*units.OnePercent)
 	end := int64(e.warmup + e.measured)
 	t := int64(e.part.Start)
 	for n := 0; t < end && (e.part.Count == 0 || n < e.part.Count) && !e.found.HasErrors(); n++ {
 		if e.part.Random && n > 0 {
-			pairs = e.pairs(true)
+			pairs = e.pairs()
 		}
 		for _, p := range pairs {
 			e.pair(p[0], p[1], units.Duration(t))
@@ -148,10 +148,10 @@ func (e *expander) bursts() {
 }
 
 // pairs says who sends to whom, as places in e.hosts.
-func (e *expander) pairs(again bool) [][2]int {
+func (e *expander) pairs() [][2]int {
 	switch e.part.Kind {
 	case observe.Single, observe.Incast:
-		return e.incast(again)
+		return e.incast()
 	case observe.Pairs:
 		return e.halves()
 	case observe.AllToAll:
@@ -183,17 +183,14 @@ func (e *expander) receiver(usual int) (int, bool) {
 }
 
 // incast is N hosts, or one, that send to one host.
-func (e *expander) incast(bool) [][2]int {
+func (e *expander) incast() [][2]int {
 	n := max(e.part.N, 0)
 	single := e.part.Kind == observe.Single
 	if single {
 		n = 1
 	}
-	if !e.need(2) {
-		return nil
-	}
 	to, ok := e.receiver(0)
-	if !ok {
+	if !ok || !e.need(2) {
 		return nil
 	}
 	if e.part.Random {
@@ -393,11 +390,8 @@ func (e *expander) drawnPair(from int) (x, y int, ok bool) {
 }
 
 func (e *expander) probes() {
-	if !e.need(2) {
-		return
-	}
 	to, ok := e.receiver(-1)
-	if !ok {
+	if !ok || !e.need(2) {
 		return
 	}
 	every := int64(cmp.Or(e.part.Every, probeEvery))

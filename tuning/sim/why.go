@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -24,21 +25,23 @@ func (r *Result) why() []string {
 const few = 3
 
 func (r *Result) whyEnd() []string {
-	switch r.raw.End {
-	case engine.EndStop, engine.EndDone:
+	if len(r.End.Stuck) == 0 && (r.raw.End == engine.EndStop || r.raw.End == engine.EndDone) {
 		return nil
 	}
 	return []string{r.End.Words}
 }
 
-func (r *Result) whyNotes() []string { return r.setup.notes }
+// whyNotes says what does not work whatever the traffic.
+func (r *Result) whyNotes() []string {
+	return append(r.setup.without.sentences(func(what, where string) string { return what + " on " + where }), r.setup.notes...)
+}
 
 // carries reports whether a port took in or sent anything.
 func (r *Result) carries(i int) bool {
 	return r.raw.Ports[i].TxFrames > 0 || r.raw.Ports[r.setup.Config.Ports[i].Peer].TxFrames > 0
 }
 
-// group of places that do the same.
+// places are ports that do the same.
 type places struct {
 	order []string
 	at    map[string][]string
@@ -50,6 +53,9 @@ func (p *places) add(what, place string) {
 	}
 	if p.at[what] == nil {
 		p.order = append(p.order, what)
+	}
+	if slices.Contains(p.at[what], place) {
+		return
 	}
 	p.at[what] = append(p.at[what], place)
 }
@@ -198,6 +204,7 @@ func (r *Result) whyMarks() []string {
 
 // whyNotices says why senders were not told of congestion, or did nothing about it.
 func (r *Result) whyNotices() []string {
+	all := r.whyNoticeClass()
 	var got, cuts uint64
 	for i := range r.Flows {
 		got += r.Flows[i].CNPs
@@ -205,15 +212,28 @@ func (r *Result) whyNotices() []string {
 	}
 	switch {
 	case r.Totals.Marked == 0:
-		return []string{"no CNP was sent: no packet was marked"}
+		all = append(all, "no CNP was sent: no packet was marked")
 	case r.Totals.CNPs == 0:
-		return []string{fmt.Sprintf("no CNP was sent, although %s marked: congestion control is off at the receivers", diag.Plural(int(r.Totals.Marked), "packet was", "packets were"))}
+		all = append(all, fmt.Sprintf("no CNP was sent, although %s marked: congestion control is off at the receivers", diag.Plural(int(r.Totals.Marked), "packet was", "packets were")))
 	case got < r.Totals.CNPs*9/10:
-		return []string{fmt.Sprintf("of %d CNPs sent only %d arrived: the others were dropped, or waited with data", r.Totals.CNPs, got)}
+		all = append(all, fmt.Sprintf("of %d CNPs sent only %d arrived: the others were dropped, or waited with data", r.Totals.CNPs, got))
 	case cuts == 0:
-		return []string{fmt.Sprintf("%s arrived and no rate was cut: congestion control is off at the senders", diag.Count(int(got), "CNP"))}
+		all = append(all, fmt.Sprintf("%s arrived and no rate was cut: congestion control is off at the senders", diag.Count(int(got), "CNP")))
 	}
-	return nil
+	return all
+}
+
+// whyNoticeClass names NICs whose notifications travel with data.
+func (r *Result) whyNoticeClass() []string {
+	s := r.setup
+	var wrong places
+	for i := range s.nics {
+		dscp := s.marks[s.Config.NICs[i].CNPMark]
+		if p := int(s.classes.priority[dscp]); s.classes.cnp >= 0 && p != s.classes.cnp {
+			wrong.add(fmt.Sprintf("carry dscp %d, which is of class %s and not of %s: they wait where data waits", dscp, s.classes.of(p), s.classes.of(s.classes.cnp)), s.name(s.nics[i].port))
+		}
+	}
+	return wrong.sentences(func(what, where string) string { return "notifications of " + where + " " + what })
 }
 
 // whyPauses says why nothing was paused.

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// edit changes the policies of the ports for which at holds, in a copy of n.
+func edit(n *intent.Net, at func(*intent.Device, *intent.Port) bool, change func(*intent.Policy)) *intent.Net {
+	out := n.With(slices.Clone(n.Devices))
+	for i := range out.Devices {
+		d := &out.Devices[i]
+		d.Ports, d.Policies = slices.Clone(d.Ports), slices.Clone(d.Policies)
+		for j := range d.Ports {
+			if p := &d.Ports[j]; at(d, p) {
+				pol := *d.PolicyOf(p)
+				change(&pol)
+				p.Policy = d.Intern(pol)
+			}
+		}
+	}
+	return out
+}
+
+func on(device string, ports ...string) func(*intent.Device, *intent.Port) bool {
+	return func(d *intent.Device, p *intent.Port) bool {
+		return d.Name == device && (len(ports) == 0 || slices.Contains(ports, p.Name))
+	}
+}
+
+func switches(d *intent.Device, _ *intent.Port) bool { return !d.Host }
+
+func hosts(d *intent.Device, _ *intent.Port) bool { return d.Host }
+
+// TestBroken breaks one thing each, and looks for the symptom and for the sentence that explains it.
+func TestBroken(t *testing.T) {
+	small := example(t, "small")
+	for _, x := range []struct {
+		name    string
+		net     *intent.Net
+		load    string
+		options Options
+		symptom func(*Result) bool
+		say     string
+	}{
+		{name: "nothing", net: small, load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Drops == 0 && r.Totals.Pauses == 0 && r.Totals.Marked > 0 }, say: "no pause was sent"},
+		{
+			name: "pfc alone", net: small, load: "incast:8,bytes=40MB", options: Options{NoMarks: true},
+			symptom: func(r *Result) bool { return r.Totals.Drops == 0 && r.Totals.Pauses > 0 && r.Totals.Marked == 0 }, say: "no packet was marked: marking was left out on request",
+		},
+		{
+			name: "pfc missing at uplinks", net: edit(small, on("leaf1", "uplink-1", "uplink-2"), func(p *intent.Policy) { p.Queues[3].Lossless = false }),
+			load: "incast:8", options: Options{NoMarks: true, Duration: 3 * units.Millisecond},
+			symptom: func(r *Result) bool { return r.Totals.Drops > 0 && r.Totals.Resent > 0 }, say: "priority 3 is not lossless there",
+		},
+		{
+			name: "pfc off on the hosts", net: edit(small, hosts, func(p *intent.Policy) { p.Queues[3].Lossless = false }),
+			load: "incast:8,bytes=40MB", options: Options{NoMarks: true},
+			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "does not obey pauses of priority 3",
+		},
+		{
+			name: "map wrong on a leaf", net: edit(small, on("leaf2"), func(p *intent.Policy) { p.DSCP[26] = 0 }),
+			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Marked > 0 }, say: "dscp 26 is of class training, and travels as traffic class 0, in queue 0 and priority group 0 (trust dscp), from leaf2:",
+		},
+		{
+			name: "trust none on a leaf", net: edit(small, on("leaf2"), func(p *intent.Policy) { p.Trust = intent.TrustNone }),
+			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return true }, say: "(trust none), from leaf2:",
+		},
+		{
+			name: "headroom below physics", net: edit(small, switches, func(p *intent.Policy) { p.Queues[3].Buffer.Headroom = 9 * units.KB }),
+			load: "incast:8", options: Options{NoMarks: true, Duration: 2 * units.Millisecond},
+			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "no headroom left",
+		},
+		{
+			name: "mtu 1500 on a leaf", net: edit(small, on("leaf1"), func(p *intent.Policy) { p.MTU = 1500 }),
+			load: "single,bytes=100KB", options: Options{Duration: 20 * units.Millisecond},
+			symptom: func(r *Result) bool {
+				return r.Totals.Unfinished == 1 && r.Totals.Drops > 0 && r.Flows[0].Received == 0
+			}, say: "messages of more than 1426 B never arrive, smaller ones do",
+		},
+		{
+			name: "mtu 1500 on a leaf, small messages", net: edit(small, on("leaf1"), func(p *intent.Policy) { p.MTU = 1500 }),
+			load: "single,bytes=1024B", symptom: func(r *Result) bool { return r.Totals.Completed == 1 && r.Totals.Drops == 0 }, say: "no packet was dropped",
+		},
+		{
+			name: "mtu 1500 on hosts", net: edit(small, hosts, func(p *intent.Policy) { p.MTU = 1500 }),
+			load: "single,bytes=100KB", symptom: func(r *Result) bool { return r.Totals.Completed == 1 && r.Packets == 98 }, say: "no packet was dropped",
+		},
+		{
+			name: "ecn off", net: edit(small, switches, func(p *intent.Policy) { p.Queues[3].ECN = intent.ECN{} }),
+			load: "incast:8,bytes=40MB", symptom: func(r *Result) bool { return r.Totals.Marked == 0 && r.Totals.Pauses > 0 && r.Totals.CNPs == 0 }, say: "no queue that the traffic passed marks (ECN is off)",
+		},
+		{
+			name: "tiny alpha", net: edit(small, switches, func(p *intent.Policy) { p.Queues[3].Buffer.Alpha = units.Ratio{Num: 1, Den: 256} }),
+			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Pauses > 0 && r.Totals.Drops == 0 }, say: "no packet was dropped",
+		},
+		{
+			name: "kmin above what happens", net: edit(small, switches, func(p *intent.Policy) { p.Queues[3].ECN.Kmin, p.Queues[3].ECN.Kmax = 40*units.MB, 50*units.MB }),
+			load: "incast:2,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Marked == 0 }, say: "and its kmin is 40MB: no mark was possible",
+		},
+		{
+			name: "notifications in another class", net: edit(small, hosts, func(p *intent.Policy) { p.CC.CNPDSCP = 10 }),
+			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.CNPs > 0 }, say: "notifications of host1:rdma0 and 31 more ports carry dscp 10, which is of class default and not of cnp",
+		},
+		{
+			name: "congestion control off", net: edit(small, hosts, func(p *intent.Policy) { p.CC.Priorities = 1 << 4 }),
+			load: "incast:8,bytes=40MB", symptom: func(r *Result) bool { return r.Totals.CNPs == 0 && r.Totals.Marked == 0 && r.Totals.Pauses > 0 }, say: "congestion control is off for class training on",
+		},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			r := run(t, x.net, x.load, x.options, 1)
+			text := strings.Join(r.Why, "\n")
+			if !x.symptom(r) || !strings.Contains(text, x.say) {
+				t.Errorf("want %q\n%+v\n%s\n%s", x.say, r.Totals, r.End.Words, text)
+			}
+		})
+	}
+}
