@@ -12,7 +12,7 @@ func threshold(w *swtch, g *group) int64 {
 		return g.static
 	}
 	p := &w.pools[g.pool]
-	return (p.size - p.in) * g.alpha >> 16
+	return (p.size - p.in) * int64(g.alpha) >> 16
 }
 
 // admit takes a frame's bytes into a group, or reports that there is no room.
@@ -55,7 +55,7 @@ func (w *swtch) passes(g *group, size int64) bool {
 	in := p.in + min(size, above)
 	limit := g.static
 	if limit == 0 {
-		limit = (p.size - in) * g.alpha >> 16 // once the frame is in, when the threshold is lower
+		limit = (p.size - in) * int64(g.alpha) >> 16 // once the frame is in, when the threshold is lower
 	}
 	if above >= limit || above > 0 && in > p.size {
 		return false

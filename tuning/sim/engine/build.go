@@ -83,7 +83,7 @@ func mix(x uint64) uint64 {
 func (s *run) buildPort(i int) {
 	c := &s.cfg.Ports[i]
 	p := &s.ports[i]
-	*p = port{busy: -1, rate: c.Rate, delay: c.Delay, peer: uint16(c.Peer), owner: int32(c.Switch), mtu: math.MaxUint16}
+	*p = port{busy: -1, delay: c.Delay, peer: uint16(c.Peer), owner: int32(c.Switch), mtu: math.MaxUint16}
 	if bits := int64(8 * Second); bits%c.Rate == 0 {
 		p.perB = Time(bits / c.Rate)
 	}
@@ -99,7 +99,7 @@ func (s *run) buildPort(i int) {
 	for j := range c.Groups {
 		g := &c.Groups[j]
 		s.groups[i<<3+j] = group{
-			static: g.Static, alpha: g.Alpha, reserved: int32(g.Reserved), room: int32(g.Headroom), xon: int32(g.Xon),
+			static: g.Static, alpha: int32(g.Alpha), reserved: int32(g.Reserved), room: int32(g.Headroom), xon: int32(g.Xon),
 			offset: int32(g.XonOffset), pool: g.Pool, lossless: g.Lossless, listed: None,
 		}
 	}
@@ -189,7 +189,7 @@ func (s *run) buildFlow(i int) {
 	q.full, q.short, q.tail = uint16(f.Payload+t.Header), uint16(short)+uint16(t.Header), uint16(tail)+uint16(t.Header)
 	q.total, q.each, q.edge, q.depth = total, each, min(each, total), f.Depth
 	q.clean, q.read = !f.Read, f.Read
-	q.line = s.ports[n.port].rate
+	q.line = s.cfg.Ports[n.port].Rate
 	s.setRate(q, float64(q.line))
 	q.cc.target = q.cc.rate
 	if !f.Read {

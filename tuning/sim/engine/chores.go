@@ -59,13 +59,14 @@ func (s *run) doChore(pi int32) {
 }
 
 // quantum is the time of 512 bits at a port's rate.
-func (p *port) quantum() Time { return 512 * Second / Time(p.rate) }
+func (p *Port) quantum() Time { return 512 * Second / Time(p.Rate) }
 
 // refreshLater has a pause sent again after half of the time that it lasts.
 func (s *run) refreshLater(c *portCold, pi int32, pri uint8) {
-	if q := s.cfg.Ports[pi].Quanta; q > 0 && c.owed>>pri&1 == 0 {
+	p := &s.cfg.Ports[pi]
+	if q := p.Quanta; q > 0 && c.owed>>pri&1 == 0 {
 		c.owed |= 1 << pri
-		s.chore(pi, s.now+Time(q)*s.ports[pi].quantum()/2, choreRefresh, pri)
+		s.chore(pi, s.now+Time(q)*p.quantum()/2, choreRefresh, pri)
 	}
 }
 
@@ -97,7 +98,7 @@ func (s *run) expireLater(c *portCold, p *port, pi int32, pri uint8) {
 		return
 	}
 	waits := c.until[pri] != 0
-	c.until[pri] = s.now + Time(q)*p.quantum()
+	c.until[pri] = s.now + Time(q)*s.cfg.Ports[pi].quantum()
 	if !waits {
 		s.chore(pi, c.until[pri], choreExpire, pri)
 	}

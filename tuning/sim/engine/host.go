@@ -23,7 +23,7 @@ func (s *run) offer(p *port, pi int32) {
 
 // sendNext sends one frame: a pause, an answer, or what the next flow has.
 func (s *run) sendNext(p *port, pi int32, n *nic) {
-	if len(p.frames) > 0 {
+	if p.flags&owing != 0 {
 		s.sendFrame(p, pi)
 		return
 	}
@@ -116,7 +116,7 @@ func (s *run) emit(p *port, pi int32, ci uint8, k packet) {
 func (s *run) wakeNIC(p *port, pi int32, n *nic) {
 	at := p.busy
 	switch {
-	case len(p.frames) > 0 || p.ready&^p.halted != 0:
+	case p.flags&owing != 0 || p.ready&^p.halted != 0:
 	case n.data&^p.halted != 0 && len(n.paced) > 0:
 		at = max(at, s.snd[n.paced[0]].next)
 	default:

@@ -33,7 +33,9 @@ func (s *run) queueFrame(p *port, pi int32, f uint8) {
 }
 
 func (s *run) push(p *port, pi int32, f uint8) {
-	p.frames = append(p.frames, f)
+	c := &s.cold[pi]
+	c.frames = append(c.frames, f)
+	p.flags |= owing
 	if p.flags&isNIC != 0 {
 		s.offer(p, pi)
 		return
@@ -42,8 +44,12 @@ func (s *run) push(p *port, pi int32, f uint8) {
 }
 
 func (s *run) sendFrame(p *port, pi int32) {
-	f := p.frames[0]
-	p.frames = p.frames[:copy(p.frames, p.frames[1:])]
+	c := &s.cold[pi]
+	f := c.frames[0]
+	c.frames = c.frames[:copy(c.frames, c.frames[1:])]
+	if len(c.frames) == 0 {
+		p.flags &^= owing
+	}
 	k := packet{psn: uint32(f & 7), head: headOf(unpause, 0, 0), size: uint16(s.cfg.Transport.PauseSize)}
 	if f&frameOn != 0 {
 		k.head = headOf(pause, 0, 0)

@@ -59,7 +59,7 @@ func (s *run) portResult(pi int32, span Time, r *Result) {
 		}
 		o.Groups[i] = GroupResult{
 			PausesSent: c.pauses[i], ResumesSent: c.resumes[i], RefreshesSent: c.refresh[i], PausesReceived: c.received[i], PausesIgnored: c.ignored[i],
-			Paused: c.paused[i], Max: g.max, HeadroomMax: int64(g.roomMax), Drops: uint64(g.drops),
+			Paused: c.paused[i], Max: g.max, HeadroomMax: int64(g.roomMax), Drops: c.refused[i],
 		}
 		o.PausedLongest[i] = c.longest[i]
 		o.TxFrames += q.tx

@@ -13,7 +13,7 @@ func (s *run) serial(p *port, size uint16) Time {
 	n := Time(size) + s.overhead
 	t := n * p.perB
 	if p.perB == 0 {
-		t = n * 8 * Second / Time(p.rate)
+		t = n * 8 * Second / Time(s.cfg.Ports[s.ports[p.peer].peer].Rate)
 	}
 	if s.compat {
 		t = t / Nanosecond * Nanosecond
@@ -81,7 +81,7 @@ func (s *run) kick(p *port, pi int32) {
 
 // wake has the port look again when its frame has been sent, if there is something that it may send then.
 func (s *run) wake(p *port, pi int32) {
-	if (p.ready&^p.halted != 0 || len(p.frames) > 0) && p.flags&waking == 0 {
+	if (p.ready&^p.halted != 0 || p.flags&owing != 0) && p.flags&waking == 0 {
 		p.flags |= waking
 		s.wheel.set(pi, p.busy, p.sent)
 	}
@@ -89,7 +89,7 @@ func (s *run) wake(p *port, pi int32) {
 
 // next sends what is due at a switch's port, which is idle.
 func (s *run) next(p *port, pi int32) {
-	if len(p.frames) > 0 {
+	if p.flags&owing != 0 {
 		s.sendFrame(p, pi)
 		s.wake(p, pi)
 		return

@@ -3,24 +3,25 @@ package engine
 // What is read for each frame stands in port, queue, group and sender; what is rarely needed stands in portCold and elsewhere,
 // so that the first kind stays in the nearest cache.
 
-// A port is one end of a link.
+// A port is one end of a link. The first 64 bytes are what a frame that comes in needs, and what decides whether the port may
+// send; the others are the wire.
 type port struct {
 	busy   Time   // end of the frame that was sent last
 	sent   uint64 // number of the event at that time; the frame's arrival has the next
 	perB   Time   // picoseconds for each byte, or 0: the rate does not divide 8e12
 	delay  Time
-	wire   wire
-	rate   int64
+	owner  int32 // index of its switch, or of its NIC
 	mtu    uint16
 	peer   uint16
-	owner  int32 // index of its switch, or of its NIC
+	class  [NumMarks]uint8
 	flags  uint8
 	ready  uint8 // queues that are not empty, as bits
 	halted uint8 // queues that are stopped by pauses
 	strict uint8 // queues that are served before others
 	turn   uint8 // queue that is being served by deficit round robin
-	class  [NumMarks]uint8
-	frames []uint8 // pauses to send: priority, and frameOn
+	_      [11]byte
+	wire   wire
+	_      [16]byte
 }
 
 // Flags of a port.
@@ -28,9 +29,10 @@ const (
 	isNIC  = 1 << iota
 	waking // the tx slot holds an event
 	toNIC  // the peer is a NIC that takes in all at once
+	owing  // pauses wait to be sent: portCold.frames
 )
 
-const frameOn = 1 << 3 // in port.frames
+const frameOn = 1 << 3 // in portCold.frames
 
 // Values of port.class: group<<4 | queue, or noClass.
 const noClass = 0xff
@@ -38,6 +40,7 @@ const noClass = 0xff
 // portCold is the rest of a port.
 type portCold struct {
 	tally
+	frames    []uint8 // pauses to send: priority, and frameOn
 	chores    []chore
 	since     [NumPriorities]Time // start of the pause that is obeyed
 	until     [NumPriorities]Time // its end, unless it is refreshed; 0 = no chore waits for it
@@ -59,29 +62,31 @@ type tally struct {
 	refresh  [NumPriorities]uint64
 	drops    [NumDropReasons]uint64
 	bytes    [NumDropReasons]uint64
+	refused  [NumPriorities]uint64 // drops by group
 }
 
-// A queue is an egress queue of a switch, or the account of a NIC's.
+// A queue is an egress queue of a switch, or the account of a NIC's. The first 64 bytes are all that a frame needs that passes.
 type queue struct {
-	ring
+	flags   uint8
+	pool    int8
+	weight  int32
+	deficit int32
+	max     int64
+	tx      uint64
+	txBytes uint64
 	bytes   int64
 	last    Time // of the statistics
 	kmin    int64
-	kmax    int64
-	slope   float64 // probability of a mark for each byte above kmin
-	max     int64
-	area    account
-	times   []uint64 // picoseconds by bucket of length
-	txBytes uint64
-	tx      uint64
-	marked  uint64
-	drops   uint64
-	weight  int32
-	deficit int32
-	flags   uint8
-	pool    int8
-	alpha   int64
-	limit   int64
+	ring
+	area   account
+	kmax   int64
+	slope  float64  // probability of a mark for each byte above kmin
+	times  []uint64 // picoseconds by bucket of length
+	marked uint64
+	drops  uint64
+	alpha  int64
+	limit  int64
+	_      [8]byte
 }
 
 // Flags of a queue.
@@ -91,23 +96,22 @@ const (
 	queueDead    // the watchdog drops what it holds, and what comes
 )
 
-// A group is the buffer of a priority at an ingress port.
+// A group is the buffer of a priority at an ingress port, in 64 bytes.
 type group struct {
 	held     int64 // bytes, without those in headroom
 	headroom int64 // bytes in headroom
 	static   int64
-	alpha    int64
+	max      int64
+	alpha    int32
 	reserved int32
 	room     int32 // cap of headroom
 	xon      int32
 	offset   int32
-	max      int64
 	roomMax  int32
-	drops    uint32
+	listed   int32 // place in swtch.paused
 	pool     int8
 	lossless bool
 	paused   bool
-	listed   int32 // place in swtch.paused
 }
 
 // A swtch is a shared buffer.

@@ -78,7 +78,7 @@ func (s *run) measure() {
 	}
 	for i := range s.groups {
 		g := &s.groups[i]
-		g.max, g.roomMax, g.drops = g.held, int32(g.headroom), 0
+		g.max, g.roomMax = g.held, int32(g.headroom)
 	}
 	for i := range s.cold {
 		c := &s.cold[i]

@@ -21,7 +21,7 @@ func (s *run) forward(pi int32, k packet) {
 	gi := pi<<3 + int32(class>>4)
 	g := &s.groups[gi]
 	size := int64(k.size)
-	if o.ready == 0 && q.flags == 0 && o.flags&waking == 0 && o.halted>>bit&1 == 0 && s.idle(o) && len(o.frames) == 0 && w.passes(g, size) {
+	if o.ready == 0 && q.flags == 0 && o.flags&(waking|owing) == 0 && o.halted>>bit&1 == 0 && s.idle(o) && w.passes(g, size) {
 		w.heldMax = max(w.heldMax, w.held+size)
 		q.max = max(q.max, size)
 		q.tx++
@@ -30,7 +30,7 @@ func (s *run) forward(pi int32, k packet) {
 		return
 	}
 	if !s.admit(w, g, size) {
-		g.drops++
+		s.cold[pi].refused[class>>4]++
 		reason := DropHeadroom
 		if !g.lossless {
 			reason = DropIngress
