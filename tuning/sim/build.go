@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -80,7 +81,7 @@ func Build(n *intent.Net, w observe.Workload, o Options, seed uint64) (*Setup, e
 		b.at[n.Devices[i].Name] = i
 	}
 	for _, step := range []func(){
-		b.checkWorkload, b.breakLinks, b.links, b.policies, b.portsOf, b.switchesOf, b.nicsBuilt, b.breakNICs, b.routes, b.span, b.traffic, b.watch,
+		b.checkWorkload, b.breakLinks, b.links, b.policies, b.portsOf, b.switchesOf, b.nicsBuilt, b.breakNICs, b.routes, b.span, b.traffic, b.watch, b.validate,
 	} {
 		if step(); b.found.HasErrors() {
 			return nil, &Refused{b.found.Sort()}
@@ -94,6 +95,43 @@ func Build(n *intent.Net, w observe.Workload, o Options, seed uint64) (*Setup, e
 	b.assumed = b.assume.sentences()
 	b.found = b.found.Sort()
 	return &b.Setup, nil
+}
+
+// validate asks the engine whether it takes what was made of the fabric: a device may hold numbers that no model allows.
+func (b *builder) validate() {
+	err := engine.Validate(b.Config)
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		all = several.Unwrap()
+	}
+	for _, err := range all {
+		f := diag.Finding{Rule: "sim-config", Severity: diag.Error, Msg: err.Error(), Hint: "look at what the device holds there"}
+		var e *engine.ConfigError
+		if errors.As(err, &e) {
+			f.At = b.placeOf(e)
+			f.Msg = fmt.Sprintf("%s cannot be simulated: %v", f.At, e.Err)
+		}
+		b.found.Add(f)
+	}
+}
+
+// placeOf names what the engine finds fault with.
+func (b *builder) placeOf(e *engine.ConfigError) string {
+	switch e.What {
+	case "switch":
+		return b.switches[e.Index].Name
+	case "port":
+		return b.place(e.Index, 0).String()
+	case "NIC":
+		return b.place(b.nics[e.Index].port, 0).String()
+	case "flow":
+		f := &b.flows[e.Index]
+		return b.workload.Label(f.part) + " from " + b.name(b.nics[f.from].port) + " to " + b.name(b.nics[f.to].port)
+	}
+	return "the run"
 }
 
 // checkWorkload refuses a workload that makes no sense anywhere.
@@ -240,7 +278,7 @@ func (b *builder) link(x, y int) {
 	if p.Speed > 0 && q.Speed > 0 && p.Speed != q.Speed {
 		b.found.Warningf("sim-speed", diag.Pos{}, "give both ends the same speed", "%s has %s and %s has %s: simulated with %s", b.name(x), p.Speed, b.name(y), q.Speed, speed)
 	}
-	if speed < 10*units.Mbps {
+	if speed <= 0 {
 		b.found.Errorf("sim-speed", diag.Pos{}, "give the link a speed", "the link from %s to %s has no speed", b.name(x), b.name(y))
 		return
 	}

@@ -162,7 +162,7 @@ func (r *Result) flow(i int) Flow {
 	}
 	if h := x.Messages; f.latency && h != nil && h.Total > 0 {
 		var t timed
-		t.merge(h, f.half)
+		t.merge(h, s.correction(i))
 		out.Latency = t.times()
 	}
 	return out
@@ -235,20 +235,32 @@ func (t *timed) add(d units.Duration) {
 	t.sum += float64(d)
 }
 
-// merge adds counted times, or halves of them.
-func (t *timed) merge(h *engine.Histogram, half bool) {
-	by := int64(1)
-	if half {
-		by = 2
-	}
+// merge adds counted times, made those of perftest.
+func (t *timed) merge(h *engine.Histogram, as func(int64) int64) {
 	for b, n := range h.Counts {
 		if n > 0 {
-			v := min(engine.LowerEdge(b), h.Max) / by
+			v := as(min(engine.LowerEdge(b), h.Max))
 			t.h.Add(v, n)
 			t.sum += float64(v) * float64(n)
 		}
 	}
-	t.h.Max = max(t.h.Max, h.Max/by)
+	t.h.Max = max(t.h.Max, as(h.Max))
+}
+
+// correction makes of the times of a flow's messages what perftest reports. Of a write or a send, the time is that there and
+// back, and half of it is reported. A READ is timed from its first packet on, and the request has gone before that: as long as
+// it takes alone.
+func (s *Setup) correction(i int) func(int64) int64 {
+	f := &s.flows[i]
+	if !s.Config.Flows[i].Read {
+		return func(ns int64) int64 { return ns / 2 }
+	}
+	var request engine.Time
+	for _, p := range s.way(f.to, f.from) {
+		c := &s.Config.Ports[p]
+		request += c.Delay + wire(int64(s.Config.Transport.AckSize+s.Config.Overhead), c.Rate)
+	}
+	return func(ns int64) int64 { return ns + int64(toDuration(request)) }
 }
 
 func (t *timed) times() Times {
@@ -295,7 +307,7 @@ func (t *tally) add(r *Result, i int) {
 		g.Unfinished++
 	}
 	if probe && x.Messages != nil {
-		t.messages.merge(x.Messages, r.setup.flows[i].half)
+		t.messages.merge(x.Messages, r.setup.correction(i))
 	}
 	if c.Bytes == 0 && f.Started {
 		if g.Least == 0 || f.Goodput < g.Least {

@@ -77,7 +77,6 @@ func (e *expander) flow(from, to *point, start units.Duration) {
 	switch {
 	case e.part.Latency:
 		c.Message, c.Depth = cmp.Or(c.Message, latencyBytes), 1
-		f.half = e.part.Op != observe.OpRead
 	case e.part.Kind == observe.Probe:
 		c.Bytes = cmp.Or(c.Bytes, int64(probeBytes))
 	case e.part.Kind == observe.Background:

@@ -86,7 +86,7 @@ func (b *builder) notices(i int) {
 	dscp := uint8(usualCNP)
 	switch n := b.adapter(x); {
 	case x.pol.CC.On && x.pol.CC.HasCNP:
-		dscp = x.pol.CC.CNPDSCP
+		dscp = x.pol.CC.CNPDSCP & 63
 	case n.DefaultCNPDSCP.OK:
 		dscp = n.DefaultCNPDSCP.V
 		b.assume.say(fmt.Sprintf("notifications with dscp %d, as %s sends them unless told otherwise", dscp, n.Name), b.name(c.Port))

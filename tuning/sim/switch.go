@@ -163,7 +163,7 @@ func (b *builder) groups(i int) {
 		if !x.pol.Known.Has(intent.AreaBuffer) {
 			buf = b.usualBuffer(i)
 		}
-		if !buf.On || buf.Headroom == 0 && buf.Alpha == (units.Ratio{}) && buf.Static == 0 {
+		if !buf.On || buf.Headroom <= 0 && buf.Alpha.Num <= 0 && buf.Static <= 0 {
 			b.notes = append(b.notes, fmt.Sprintf("priority %d of %s has PFC and no lossless buffer: it sends no pause, and drops", g, b.name(i)))
 			continue
 		}
@@ -203,7 +203,7 @@ func (b *builder) group(i, tc int, buf intent.Buffer) engine.Group {
 	}
 	if buf.Static == 0 {
 		alpha := buf.Alpha
-		if alpha == (units.Ratio{}) {
+		if alpha.Num <= 0 || alpha.Den <= 0 {
 			alpha = b.usualAlpha(i)
 			b.assume.say(fmt.Sprintf("an alpha of %s where no pause threshold is given", alpha), b.name(i))
 		}

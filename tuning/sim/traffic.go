@@ -17,7 +17,6 @@ type flow struct {
 	priority int
 	from, to int // NICs, as data goes
 	latency  bool
-	half     bool // a message's time is there and back, and half of it is reported
 }
 
 // mostFlows is the most flows of a run.
