@@ -51,6 +51,13 @@ func controls() []control {
 			}
 			return nil
 		})},
+		{"clock slow|full", "let the CPU clock below its highest frequency, which perftest notes", 1, nothing(func(h *Host, a []string) error {
+			if a[0] != "slow" && a[0] != "full" {
+				return fmt.Errorf("%q is not slow or full", a[0])
+			}
+			h.SlowClock(a[0] == "slow")
+			return nil
+		})},
 		{"stay-down LINK", "let a link stay down the next time that a write takes it down", 1, nothing(func(h *Host, a []string) error { return h.StayDown(a[0]) })},
 		{"lose-at N", "cut the host off at the N-th write from now", 1, nothing(withAll(func(h *Host, n int) error { h.LoseAt(n); return nil }, 1))},
 		{"change-at N LINK SCOPE FIELD... VALUE", "let another tool set something right before the N-th write from now", 5, nothing(changeAt)},

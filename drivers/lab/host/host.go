@@ -46,6 +46,7 @@ type Options struct {
 	MaxAuthTries int        // 3
 	MOTD         string     // printed before each program's own output, as an rc file may do
 	HostKey      ssh.Signer // a new key
+	Network      *Network   // what verbs tests run over; nil = there is nobody else
 }
 
 // Link is one network interface.
@@ -104,23 +105,28 @@ type Host struct {
 
 	writer sync.Mutex // one at a time writes; before mu
 
-	mu       sync.Mutex
-	links    []Link
-	nics     map[string]*nic // by link
-	kernel   *dcbfake.Kernel
-	dcb      *dcb.Client
-	open     []*pending
-	skew     time.Duration // of the clock
-	foreign  []string      // who else sets what fabricctl sets, and what ends that
-	lost     bool          // nobody reaches it
-	holds    []hold
-	counters Counters
-	counted  map[observe.Port]uint64
-	faults   Faults
-	listener net.Listener
-	addr     string // of the listener
-	conns    map[net.Conn]bool
-	wg       sync.WaitGroup
+	mu        sync.Mutex
+	links     []Link
+	nics      map[string]*nic // by link
+	kernel    *dcbfake.Kernel
+	dcb       *dcb.Client
+	open      []*pending
+	skew      time.Duration // of the clock
+	foreign   []string      // who else sets what fabricctl sets, and what ends that
+	lost      bool          // nobody reaches it
+	holds     []hold
+	counters  Counters
+	counted   map[observe.Port]uint64
+	faults    Faults
+	processes map[int]*process
+	pids      int  // numbers that were given out
+	qps       int  // queue pairs that tests had
+	slow      bool // the CPU is not at its highest frequency
+	ending    bool // no program starts any more
+	listener  net.Listener
+	addr      string // of the listener
+	conns     map[net.Conn]bool
+	wg        sync.WaitGroup
 }
 
 // New makes a host with a file tree in a temporary directory, which Close removes.
@@ -146,7 +152,7 @@ func New(o Options) (_ *Host, err error) {
 			return nil, fmt.Errorf("host key: %w", err)
 		}
 	}
-	h := &Host{opt: o, links: slices.Clone(o.Links), nics: map[string]*nic{}, kernel: dcbfake.New(), conns: map[net.Conn]bool{}}
+	h := &Host{opt: o, links: slices.Clone(o.Links), nics: map[string]*nic{}, kernel: dcbfake.New(), processes: map[int]*process{}, conns: map[net.Conn]bool{}}
 	h.dcb = dcb.New(h.kernel)
 	devices := map[string]int{}
 	for _, l := range o.Links {
@@ -171,7 +177,14 @@ func New(o Options) (_ *Host, err error) {
 		return nil, err
 	}
 	if o.NCCL != "" {
-		return h, h.SetNCCL(o.NCCL)
+		if err := h.SetNCCL(o.NCCL); err != nil {
+			return nil, err
+		}
+	}
+	if o.Network != nil {
+		o.Network.mu.Lock()
+		o.Network.hosts = append(o.Network.hosts, h)
+		o.Network.mu.Unlock()
 	}
 	return h, nil
 }
@@ -406,6 +419,10 @@ func (h *Host) Close() error {
 	if l != nil && !h.Lost() {
 		err = l.Close()
 	}
+	h.mu.Lock()
+	h.ending = true
+	h.mu.Unlock()
+	h.killAll()
 	h.Disconnect()
 	h.wg.Wait()
 	h.writer.Lock() // a way back that was begun is at its end

@@ -92,6 +92,13 @@ func (h *Host) SetJobs(link string, queuePairs int) error {
 	return h.onNIC(link, func(n *nic) { n.jobs = queuePairs })
 }
 
+// SlowClock says whether the CPU clocks below its highest frequency.
+func (h *Host) SlowClock(yes bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.slow = yes
+}
+
 // SetGID moves the RoCE v2 GID of a link's IPv4 address to an index, as an address that comes or goes does; -1 = there is
 // none.
 func (h *Host) SetGID(link string, index int) error {
@@ -128,6 +135,7 @@ func (h *Host) Reload(link string) error {
 // Reboot ends all connections and starts the machine anew: files stay, and what was set is lost.
 func (h *Host) Reboot() {
 	h.Disconnect()
+	h.killAll()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range h.links {

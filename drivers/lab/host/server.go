@@ -148,7 +148,20 @@ func (h *Host) session(ch ssh.Channel, reqs <-chan *ssh.Request, gone <-chan str
 	}
 }
 
+// exit says how a program ended: its status, or the signal that ended it.
 func exit(ch ssh.Channel, status int) {
+	if status >= killed {
+		for name, number := range signals() {
+			if number == status-killed {
+				_, _ = ch.SendRequest("exit-signal", false, ssh.Marshal(struct {
+					Signal      string
+					Core        bool
+					Error, Lang string
+				}{Signal: name}))
+			}
+		}
+		return
+	}
 	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -80,25 +81,54 @@ func commands(line string) []string {
 // run is a command line; the result is the exit status of the last command.
 func (h *Host) run(line string, ch ssh.Channel, gone <-chan struct{}) int {
 	_, _ = io.WriteString(ch, h.opt.MOTD)
-	status := 0
+	return h.line(line, h.nextPID(), ch, gone)
+}
+
+// line is a command line of the shell with number pid.
+func (h *Host) line(line string, pid int, ch ssh.Channel, gone <-chan struct{}) (status int) {
 	for _, c := range commands(line) {
-		status = h.command(c, ch, gone)
+		status = h.command(c, pid, ch, gone)
 	}
 	return status
 }
 
-// command is one command.
-func (h *Host) command(line string, ch ssh.Channel, gone <-chan struct{}) int {
+// own puts the number of the shell for $$, where a shell would.
+func own(line string, pid int) string {
+	var b strings.Builder
+	in := byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && in != '\'' && i+1 < len(line):
+			b.WriteByte(c)
+			i++
+		case in != '\'' && strings.HasPrefix(line[i:], "$$"):
+			b.WriteString(strconv.Itoa(pid))
+			i++
+			continue
+		case in == 0 && (c == '\'' || c == '"'):
+			in = c
+		case c == in:
+			in = 0
+		}
+		b.WriteByte(line[i])
+	}
+	return b.String()
+}
+
+// command is one command of the shell with number pid.
+func (h *Host) command(line string, pid int, ch ssh.Channel, gone <-chan struct{}) int {
 	fail := func(status int, format string, a ...any) int {
 		_, _ = fmt.Fprintf(ch.Stderr(), format+"\n", a...)
 		return status
 	}
-	ws, err := words(line)
+	ws, err := words(own(line, pid))
 	if err != nil {
 		return fail(2, "sh: 1: Syntax error: %v", err)
 	}
 	if len(ws) > 0 && ws[0] == "exec" {
 		ws = ws[1:]
+	} else {
+		pid = 0 // another program has a number of its own
 	}
 	if len(ws) > 1 && ws[0] == "sudo" && ws[1] == "-n" {
 		if ws = ws[2:]; h.opt.NoSudo {
@@ -117,6 +147,15 @@ func (h *Host) command(line string, ch ssh.Channel, gone <-chan struct{}) int {
 	}
 	if out, ok := h.tool(ws); ok {
 		return say("%s", out)
+	}
+	if status, ok := h.processTool(ws, ch, ch.Stderr()); ok {
+		return status
+	}
+	if status, ok := h.measuring(ws, pid, ch, ch.Stderr()); ok {
+		return status
+	}
+	if len(ws) == 3 && ws[0] == "sh" && ws[1] == "-c" {
+		return h.line(ws[2], cmp.Or(pid, h.nextPID()), ch, gone)
 	}
 	switch cmd := strings.Join(ws, " "); {
 	case cmd == "sh -s":

@@ -23,9 +23,9 @@ func (h *Host) script(ch ssh.Channel, gone <-chan struct{}) int {
 			break
 		}
 	}
-	status := 0
+	status, pid := 0, h.nextPID()
 	for line := range strings.Lines(string(text)) {
-		status = h.command(strings.TrimSuffix(line, "\n"), ch, gone)
+		status = h.command(strings.TrimSuffix(line, "\n"), pid, ch, gone)
 	}
 	return status
 }
