@@ -19,7 +19,8 @@ func (a *app) newLab() *cobra.Command {
 		Args:  wantVerb,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	var out, state string
+	var out, state, workload string
+	var load loadFlags
 	up := &cobra.Command{
 		Use:   "up",
 		Short: "Start one emulated device per device of the model, and write an inventory that reaches them",
@@ -28,9 +29,11 @@ loopback ports. They start as after installation, hold what they are told, and k
 a switch starts with what DIR holds for it: NAME.config_db.json, over SONiC's base configuration, or NAME.eos.cfg, as
 render --out writes them or as saved from a switch. LLDP tells each switch what it is cabled to. The command
 runs until it is interrupted; DIR/inventory.yaml is the layer to give after the model. Any SSH or gNMI client may log in
-with the user and password in DIR. Counters are absent: nothing is simulated yet.`,
-		Example: "  fabricctl lab up -f examples/small --out lab &\n  fabricctl plan -f examples/small -f lab/inventory.yaml",
-		Args:    noArgs,
+with the user and password in DIR. Counters begin at 0: --load, lab load, and verbs tests that are run on the emulated hosts
+let traffic pass, which is simulated on what the devices hold.`,
+		Example: "  fabricctl lab up -f examples/small --out lab &\n  fabricctl plan -f examples/small -f lab/inventory.yaml\n" +
+			"  fabricctl lab up -f examples/small --out lab --state rendered --load incast:8",
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			json, err := a.wants("text", "json")
 			if err != nil {
@@ -42,14 +45,24 @@ with the user and password in DIR. Counters are absent: nothing is simulated yet
 			if err := outDir("--out", out); err != nil {
 				return err
 			}
+			var first *lab.Load
+			if workload != "" {
+				l, err := load.load(workload)
+				if err != nil {
+					return err
+				}
+				first = &l
+			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
-			return a.runLabUp(ctx, out, state, json)
+			return a.runLabUp(ctx, out, state, first, json)
 		},
 	}
 	up.Flags().StringVar(&out, "out", "", "directory for inventory.yaml and the credentials")
 	up.Flags().StringVar(&state, "state", "", "directory with what switches hold when they start")
-	c.AddCommand(up, a.newLabTell())
+	up.Flags().StringVar(&workload, "load", "", "let a workload pass first, as lab load does")
+	load.register(up, "load-")
+	c.AddCommand(up, a.newLabTell(), a.newLabLoad())
 	return c
 }
 
@@ -57,9 +70,11 @@ type labJSON struct {
 	Schema    string `json:"schema"`
 	Inventory string `json:"inventory"`
 	Devices   int    `json:"devices"`
+
+	Load *lab.Loaded `json:"load,omitempty"` // what came of --load
 }
 
-func (a *app) runLabUp(ctx context.Context, dir, state string, json bool) error {
+func (a *app) runLabUp(ctx context.Context, dir, state string, first *lab.Load, json bool) error {
 	if info, err := os.Stat(state); state != "" && (err != nil || !info.IsDir()) {
 		return fail(exitUsage, "render --out writes one", "--state %s: not a directory that can be read", state)
 	}
@@ -71,10 +86,19 @@ func (a *app) runLabUp(ctx context.Context, dir, state string, json bool) error 
 	if err != nil {
 		return err
 	}
+	var loaded *lab.Loaded
+	if first != nil {
+		if loaded, err = l.Run(ctx, *first); err != nil {
+			return errors.Join(a.loadRefused(ctx, err), l.Close())
+		}
+	}
 	if json {
-		err = a.printJSON(labJSON{"fabricctl/lab/v1", l.Inventory, len(m.net.Devices)})
+		err = a.printJSON(labJSON{"fabricctl/lab/v1", l.Inventory, len(m.net.Devices), loaded})
 	} else {
 		_, err = fmt.Fprintln(a.sys.out, l.Inventory)
+	}
+	if err == nil && loaded != nil && !json {
+		err = a.showLoad(loaded, false)
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())

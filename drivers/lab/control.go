@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/tuning/sim"
 )
 
 // Controlled is an emulated device that can be made to misbehave by words, and says what happened to it.
@@ -24,52 +27,78 @@ type Controlled interface {
 // controlFile is where a lab leaves how it is told things: an address and a word that proves that the file was read.
 const controlFile = "control"
 
-// order is what a lab is told, one on a connection, and told is its answer.
+// order is what a lab is told, one on a connection: words for a device, or a load. told is its answer.
 type (
 	order struct {
 		Word   string   `json:"word"`
-		Device string   `json:"device"`
-		Words  []string `json:"words"`
+		Device string   `json:"device,omitempty"`
+		Words  []string `json:"words,omitempty"`
+		Load   *Load    `json:"load,omitempty"`
 	}
 	told struct {
-		Said  string `json:"said"`
-		Error string `json:"error,omitempty"`
+		Said     string    `json:"said,omitempty"`
+		Loaded   *Loaded   `json:"loaded,omitempty"`
+		Error    string    `json:"error,omitempty"`
+		Findings diag.List `json:"findings,omitempty"` // why a load was refused
 	}
 )
 
-// maxOrder is the longest order and the longest answer, in bytes.
-const maxOrder = 4 << 20
+// maxOrder is the longest order and the longest answer, in bytes: a load with a long trace, and what became of its flows.
+const maxOrder = 256 << 20
 
 // Tell does something to a device of the lab that runs with this directory, and returns what it has to say.
 func Tell(ctx context.Context, dir, device string, words ...string) (string, error) {
+	t, err := ask(ctx, dir, order{Device: device, Words: words})
+	if err == nil && t.Error != "" {
+		err = fmt.Errorf("%s: %s", device, t.Error)
+	}
+	return t.Said, err
+}
+
+// Pass lets a load pass over the fabric of the lab that runs with this directory, see Lab.Run.
+func Pass(ctx context.Context, dir string, load Load) (*Loaded, error) {
+	t, err := ask(ctx, dir, order{Load: &load})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(t.Findings) > 0:
+		return nil, &sim.Refused{Findings: t.Findings}
+	case t.Error != "":
+		return nil, errors.New(t.Error)
+	case t.Loaded == nil || t.Loaded.Result == nil:
+		return nil, fmt.Errorf("the lab of %s does not know loads: it runs another version", dir)
+	}
+	return t.Loaded, nil
+}
+
+// ask tells a lab something and waits for its answer. A load whose asker is gone ends.
+func ask(ctx context.Context, dir string, o order) (t told, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, controlFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("no lab runs with %s: start one with lab up --out %[1]s", dir)
+		return t, fmt.Errorf("no lab runs with %s: start one with lab up --out %[1]s", dir)
 	}
 	if err != nil {
-		return "", err
+		return t, err
 	}
 	addr, word, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return "", fmt.Errorf("the lab of %s does not run any more: %w", dir, err)
+		return t, fmt.Errorf("the lab of %s does not run any more: %w", dir, err)
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	var t told
-	err = json.NewEncoder(c).Encode(order{word, device, words})
+	o.Word = word
+	err = json.NewEncoder(c).Encode(o)
 	if err == nil {
 		err = json.NewDecoder(io.LimitReader(c, maxOrder)).Decode(&t)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
+		return told{}, context.Cause(ctx)
 	case err != nil:
-		return "", fmt.Errorf("the lab of %s: %w", dir, err)
-	case t.Error != "":
-		return t.Said, fmt.Errorf("%s: %s", device, t.Error)
+		return told{}, fmt.Errorf("the lab of %s: %w", dir, err)
 	}
-	return t.Said, nil
+	return t, nil
 }
 
 // Control does something to a device.
@@ -114,9 +143,15 @@ func (l *Lab) listen(f *files) error {
 func (l *Lab) hear(c net.Conn) {
 	defer c.Close()
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // nobody who has something to say takes that long
-	line, err := bufio.NewReader(io.LimitReader(c, maxOrder)).ReadBytes('\n')
+	in := bufio.NewReader(io.LimitReader(c, maxOrder))
+	line, err := in.ReadBytes('\n')
 	var o order
 	if err != nil || json.Unmarshal(line, &o) != nil || subtle.ConstantTimeCompare([]byte(o.Word), []byte(l.console.word)) != 1 {
+		return
+	}
+	if o.Load != nil {
+		_ = c.SetReadDeadline(time.Time{})
+		_ = json.NewEncoder(c).Encode(l.pass(*o.Load, in))
 		return
 	}
 	said, err := l.Control(o.Device, o.Words...)
@@ -125,6 +160,25 @@ func (l *Lab) hear(c net.Conn) {
 		t.Error = err.Error()
 	}
 	_ = json.NewEncoder(c).Encode(t)
+}
+
+// pass runs a load for somebody who says no more; it ends when he is gone.
+func (l *Lab) pass(load Load, asker io.Reader) (t told) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	go func() { // ends with the connection, which is closed after this
+		_, _ = io.Copy(io.Discard, asker)
+		cancel()
+	}()
+	var err error
+	if t.Loaded, err = l.Run(ctx, load); err == nil {
+		return t
+	}
+	t.Error = err.Error()
+	if r, refused := errors.AsType[*sim.Refused](err); refused {
+		t.Findings = r.Findings
+	}
+	return t
 }
 
 func (c *console) close() error {

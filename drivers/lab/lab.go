@@ -3,11 +3,12 @@
 // which fabricctl, or any stock SSH or gNMI client, reaches them.
 //
 // A lab takes names and ports from a Net when it starts and never looks at a model again: what its devices do is what
-// they hold. A device shows the counters that Box.SetCounters gave it, and none before: no number is invented.
+// they hold. Loads and verbs tests are simulated on that, and what they count is what the devices show: no number is invented.
 package lab
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -19,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
@@ -38,6 +41,9 @@ type Box interface {
 	// SetCounters replaces what the device has counted, by its own names of interfaces. What its operating system or driver
 	// does not count is not shown, and what is not given is not there.
 	SetCounters(values map[observe.Port]uint64)
+	// AddCounters adds to what the device has counted; of a gauge the larger value stands. A restart begins anew.
+	AddCounters(values map[observe.Port]uint64)
+	Counted() map[observe.Port]uint64 // what it has counted, whether it shows it or not
 	Close() error
 }
 
@@ -47,6 +53,10 @@ type Lab struct {
 	Unused    []string // a sentence for each file of Options.State that looks like a switch's and that nobody read
 	boxes     map[string]Box
 	identity  *intent.Net // who the devices are, and how they are cabled
+	network   *host.Network
+	runs      atomic.Uint64      // verbs tests that took place: the next one's seed
+	ctx       context.Context    // of what the lab does by itself; ends with Close
+	stop      context.CancelFunc //
 	console   *console
 }
 
@@ -74,10 +84,14 @@ func extOf(os string) string {
 
 // Options say where a lab leaves its files.
 type Options struct {
-	Dir   string       // inventory.yaml, ca/, known_hosts, password, control; created with mode 0700
-	State string       // directory with what switches hold when they start, NAME.config_db.json or NAME.eos.cfg; "" = nothing
-	Log   *slog.Logger // nil = silent
+	Dir    string        // inventory.yaml, ca/, known_hosts, password, control; created with mode 0700
+	Settle time.Duration // verbs tests that begin within it after one another take place together; 0 = DefaultSettle
+	State  string        // directory with what switches hold when they start, NAME.config_db.json or NAME.eos.cfg; "" = nothing
+	Log    *slog.Logger  // nil = silent
 }
+
+// DefaultSettle is how long after a verbs test began another one still joins it.
+const DefaultSettle = 100 * time.Millisecond
 
 // Up starts a device for each one of net that is not absent. On error nothing is left running.
 func Up(net *intent.Net, o Options) (_ *Lab, err error) {
@@ -86,6 +100,9 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 		return nil, err
 	}
 	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}, identity: identities(net)}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.network = host.NewNetwork(host.NetworkOptions{Measure: l.measure, Load: l.loadText, Settle: cmp.Or(o.Settle, DefaultSettle)})
+	f.network = l.network
 	if l.Unused, err = unused(net, o.State); err != nil {
 		return nil, err
 	}
@@ -125,6 +142,7 @@ func (l *Lab) start(dev *intent.Device, w wiring, f *files) (entry, error) {
 		if err != nil {
 			return entry{}, err
 		}
+		b.SetCounters(uncounted(dev))
 		l.boxes[dev.Name] = b
 		return e, nil
 	}
@@ -136,6 +154,7 @@ func (l *Lab) Box(name string) Box { return l.boxes[name] }
 
 // Close ends all devices. Their files stay.
 func (l *Lab) Close() error {
+	l.stop()
 	var told error
 	if l.console != nil {
 		told = l.console.close()
@@ -146,12 +165,34 @@ func (l *Lab) Close() error {
 		wg.Go(func() { errs <- b.Close() })
 	}
 	wg.Wait()
+	l.network.Close()
 	close(errs)
 	all := []error{told}
 	for err := range errs {
 		all = append(all, err)
 	}
 	return errors.Join(all...)
+}
+
+// uncounted is what a device shows that has seen no traffic.
+func uncounted(dev *intent.Device) map[observe.Port]uint64 {
+	values := map[observe.Port]uint64{}
+	for i, p := range dev.Ports {
+		iface := p.Iface
+		if dev.Host {
+			iface = portOf(dev, i)
+		}
+		for _, c := range observe.Counted() {
+			if !c.Each {
+				values[observe.Port{Iface: iface, Name: c.Name}] = 0
+				continue
+			}
+			for priority := range 8 {
+				values[observe.Port{Iface: iface, Name: c.Name.Of(priority)}] = 0
+			}
+		}
+	}
+	return values
 }
 
 // serial is the serial number that the inventory of the model expects, or one of the lab.
@@ -243,7 +284,7 @@ func startEOS(dev *intent.Device, w wiring, f *files) (Box, entry, error) {
 func startHost(dev *intent.Device, _ wiring, f *files) (Box, entry, error) {
 	links, nics := hostLinks(dev)
 	h, err := host.New(host.Options{
-		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password, Confirm: true, Know: know,
+		Hostname: dev.Name, Serial: serial(dev), Links: links, User: User, Password: f.password, Confirm: true, Know: know, Network: f.network,
 	})
 	if err != nil {
 		return nil, entry{}, err
@@ -334,6 +375,7 @@ type files struct {
 	state    string
 	password string
 	log      *slog.Logger
+	network  *host.Network
 }
 
 func newFiles(o Options) (*files, error) {

@@ -122,6 +122,9 @@ func plain(s string) bool {
 func (p *Part) checkNames() *Error {
 	names := append([]string{p.Name, p.Class, p.To}, p.Hosts...)
 	for i, s := range names {
+		if i > 2 { // a host, or a NIC of one
+			s = strings.Replace(s, ":", "", 1)
+		}
 		if !plain(s) || i > 2 && s == "" {
 			return &Error{quote(s), "is not a name", "names are letters, digits, - _ and ."}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -113,4 +114,24 @@ func (c Change) Notes() []string {
 // Compare orders by interface, then by name.
 func (p Port) Compare(q Port) int {
 	return cmp.Or(cmp.Compare(p.Iface, q.Iface), cmp.Compare(p.Name, q.Name))
+}
+
+// Add counts from on top of to, which is not nil: of a gauge the larger value stands.
+func Add(to, from map[Port]uint64) {
+	for p, v := range from {
+		if d, _ := Describe(p.Name); d.Gauge {
+			to[p] = max(to[p], v)
+			continue
+		}
+		if to[p] += v; to[p] < v {
+			to[p] = math.MaxUint64
+		}
+	}
+}
+
+// Clear sets all counters to 0, as a restart does.
+func Clear(values map[Port]uint64) {
+	for p := range values {
+		values[p] = 0
+	}
 }

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"slices"
+
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
@@ -50,7 +52,7 @@ type Part struct {
 
 	Class  string   `json:"class,omitempty" yaml:"class"`   // of the model; "" = that of the hosts' RDMA connections
 	DSCP   *uint8   `json:"dscp,omitempty" yaml:"dscp"`     // code point, whatever the class has [--tclass is 4 times it]
-	Hosts  []string `json:"hosts,omitempty" yaml:"hosts"`   // that take part, in order; "host1..host8" is all of them from one to the other; empty = every host that has RDMA
+	Hosts  []string `json:"hosts,omitempty" yaml:"hosts"`   // that take part, in order; "host1..host8" is all of them from one to the other, "host1:nic-2" takes part with that NIC alone; empty = every host that has RDMA
 	To     string   `json:"to,omitempty" yaml:"to"`         // host that receives; "" = the first one (of single, see there)
 	Rail   int      `json:"rail,omitempty" yaml:"rail"`     // only this rail of the hosts, from 1; 0 = each flow on every rail
 	Across bool     `json:"across,omitempty" yaml:"across"` // only between hosts that have no switch in common
@@ -74,6 +76,19 @@ type Part struct {
 
 	File  string      `json:"file,omitempty" yaml:"file"`   // trace: where its flows are listed; whoever reads it fills in Flows
 	Flows []TraceFlow `json:"flows,omitempty" yaml:"flows"` // trace
+}
+
+// Endless reports whether a part of w goes on until somebody stops it: flows without a size, or bursts without a number.
+func (w *Workload) Endless() bool {
+	return slices.ContainsFunc(w.Parts, func(p Part) bool {
+		switch p.Kind {
+		case Probe, Background:
+			return p.Count == 0
+		case Trace:
+			return false
+		}
+		return p.Bytes == 0 || p.Every > 0 && p.Count == 0
+	})
 }
 
 // TraceFlow is one flow of a trace.

@@ -52,11 +52,19 @@ func (r *Result) latency(o *observe.Observation) {
 		return &d
 	}
 	o.P50, o.P99, o.P999 = q(0.5), q(0.99), q(0.999)
-	for b, n := range all.Counts {
+	o.Latency = buckets(&all)
+}
+
+// Counted are the times behind g.Latency where the part measures it, else those behind g.Completion, counted.
+func (g *Group) Counted() []observe.Bucket { return buckets(&g.counted) }
+
+func buckets(h *engine.Histogram) (bs []observe.Bucket) {
+	for b, n := range h.Counts {
 		if n > 0 {
-			o.Latency = append(o.Latency, observe.Bucket{From: time.Duration(engine.LowerEdge(b)), Count: n})
+			bs = append(bs, observe.Bucket{From: time.Duration(engine.LowerEdge(b)), Count: n})
 		}
 	}
+	return bs
 }
 
 // count adds the counters of a port.

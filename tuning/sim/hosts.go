@@ -152,8 +152,12 @@ func (b *builder) choose(part *observe.Part, label string, priority int) []host 
 	return hs
 }
 
-// named finds the hosts of "host1" or "host1..host8".
+// named finds the hosts of "host1", "host1..host8", or the one of "host1:nic-2" with that NIC alone.
 func (b *builder) named(name, label string) ([]host, bool) {
+	if h, nic := cutName(name); nic != "" {
+		one, ok := b.withNIC(h, nic, label)
+		return []host{one}, ok
+	}
 	from, to, several := strings.Cut(name, "..")
 	find := func(s string) int {
 		i := slices.IndexFunc(b.everyone, func(h host) bool { return h.name == s })
@@ -187,6 +191,23 @@ func (b *builder) named(name, label string) ([]host, bool) {
 		return nil, false
 	}
 	return b.everyone[i : j+1], true
+}
+
+// withNIC is a host with one of its NICs.
+func (b *builder) withNIC(name, nic, label string) (host, bool) {
+	for _, h := range b.everyone {
+		for _, p := range h.points {
+			for _, n := range p.nics {
+				if x := &b.ports[b.nics[n].port]; h.name == name && (x.port.Name == nic || x.port.Iface == nic) {
+					p.nics = []int{n}
+					h.points = []point{p}
+					return h, true
+				}
+			}
+		}
+	}
+	b.found.Errorf("sim-no-host", diag.Pos{}, "", "%s: %s has no active NIC port %s", label, diag.Line(name), diag.Line(nic))
+	return host{}, false
 }
 
 // together reports whether two hosts are linked to one switch.

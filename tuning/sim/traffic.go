@@ -25,19 +25,8 @@ const mostFlows = 1 << 20
 // span decides how long the run is: as asked for, or else long enough for what never ends by itself, and as long as it
 // takes for what does.
 func (b *builder) span() {
-	open := false
-	for i := range b.workload.Parts {
-		p := &b.workload.Parts[i]
-		switch p.Kind {
-		case observe.Probe, observe.Background:
-			open = open || p.Count == 0
-		case observe.Trace:
-		default:
-			open = open || p.Bytes == 0 || p.Every > 0 && p.Count == 0
-		}
-	}
 	usual, warm := units.Duration(100*units.Millisecond), units.Duration(0)
-	if open {
+	if b.workload.Endless() {
 		usual, warm = DefaultDuration, DefaultWarmup
 	}
 	b.measured = cmp.Or(b.options.Duration, b.workload.Duration, usual)
@@ -538,17 +527,5 @@ func (e *expander) end(s string) (host, bool) {
 	if nic == "" {
 		return hs[0], true
 	}
-	for _, h := range e.everyone {
-		for _, p := range h.points {
-			for _, n := range p.nics {
-				if x := &e.ports[e.nics[n].port]; h.name == name && (x.port.Name == nic || x.port.Iface == nic) {
-					p.nics = []int{n}
-					h.points = []point{p}
-					return h, true
-				}
-			}
-		}
-	}
-	e.found.Errorf("sim-no-host", diag.Pos{}, "", "%s: %s has no active NIC port %s", e.label, name, nic)
-	return host{}, false
+	return e.withNIC(name, nic, e.label)
 }

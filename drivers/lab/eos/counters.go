@@ -21,6 +21,23 @@ func (s *Switch) SetCounters(values map[observe.Port]uint64) {
 	s.counted = maps.Clone(values)
 }
 
+// Counted is what was counted so far, whether it is shown or not.
+func (s *Switch) Counted() map[observe.Port]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counted)
+}
+
+// AddCounters adds to what was counted; of a gauge the larger value stands.
+func (s *Switch) AddCounters(values map[observe.Port]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counted == nil {
+		s.counted = map[observe.Port]uint64{}
+	}
+	observe.Add(s.counted, values)
+}
+
 // counter is what was counted; name has a "*" where at stands, -1 for none. The caller holds the lock.
 func (s *Switch) counter(port, name string, at int) (uint64, bool) {
 	if at >= 0 {

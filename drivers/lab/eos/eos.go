@@ -245,7 +245,8 @@ func (s *Switch) StartTimer(name, timer string) error {
 	return nil
 }
 
-// Reload restarts the switch: connections end, sessions and timers are forgotten, startup becomes running.
+// Reload restarts the switch: connections end, sessions and timers are forgotten, startup becomes running, counters begin
+// anew.
 func (s *Switch) Reload() {
 	s.mu.Lock()
 	for _, x := range s.sessions {
@@ -253,6 +254,7 @@ func (s *Switch) Reload() {
 	}
 	s.sessions = nil
 	s.running = s.startup.clone()
+	observe.Clear(s.counted)
 	s.mu.Unlock()
 	s.Disconnect()
 }

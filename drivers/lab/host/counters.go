@@ -109,6 +109,23 @@ func (h *Host) SetCounters(values map[observe.Port]uint64) {
 	h.counted = maps.Clone(values)
 }
 
+// Counted is what was counted so far, whether it is shown or not.
+func (h *Host) Counted() map[observe.Port]uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.counted)
+}
+
+// AddCounters adds to what was counted; of a gauge the larger value stands.
+func (h *Host) AddCounters(values map[observe.Port]uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.counted == nil {
+		h.counted = map[observe.Port]uint64{}
+	}
+	observe.Add(h.counted, values)
+}
+
 // shownCount is one counter that a NIC shows.
 type shownCount struct {
 	observe.Port

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // owners are those besides fabricctl that set what it sets, each with what ends that; and what else is worth a note.
@@ -138,6 +139,7 @@ func (h *Host) Reboot() {
 	h.killAll()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	observe.Clear(h.counted)
 	for i := range h.links {
 		l := &h.links[i]
 		l.MTU = h.opt.Links[i].MTU

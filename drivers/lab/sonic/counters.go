@@ -80,6 +80,23 @@ func (s *Switch) SetCounters(values map[observe.Port]uint64) {
 	s.counters = maps.Clone(values)
 }
 
+// Counted is what was counted so far, whether it is shown or not.
+func (s *Switch) Counted() map[observe.Port]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counters)
+}
+
+// AddCounters adds to what was counted; of a gauge the larger value stands.
+func (s *Switch) AddCounters(values map[observe.Port]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counters == nil {
+		s.counters = map[observe.Port]uint64{}
+	}
+	observe.Add(s.counters, values)
+}
+
 // row is what is counted of one object: of a port all priorities, else of one. The caller holds the lock.
 func (s *Switch) row(stats []stat, port string, only int) map[string]any {
 	out := map[string]any{}

@@ -179,10 +179,11 @@ func (s *Switch) Edit(f func(DB)) {
 	s.buffermgrd(s.running)
 }
 
-// Reboot loads the startup configuration and drops all connections.
+// Reboot loads the startup configuration, lets counters begin anew and drops all connections.
 func (s *Switch) Reboot() {
 	s.mu.Lock()
 	s.running = s.startup.clone()
+	observe.Clear(s.counters)
 	s.mu.Unlock()
 	s.line.cut()
 }
