@@ -179,7 +179,7 @@ func TestAgent(t *testing.T) {
 	for _, step := range [][2]string{
 		{`{"id":1,"op":"ping"}`, `{"id":1}`},
 		{`{"id":2,"op":"read"}`, `{"config":[{"key":["link","eth0","mtu"],"value":"1500"},{"key":["nccl","/etc/nccl.conf","A"],"value":"1"},{"key":["nccl","/etc/nccl.conf","X"],"value":"9"}],"id":2}`},
-		{`{"id":3,"op":"facts"}`, `{"caps":{"atomic":false,"confirm":false,"counters":false,"persists_on_commit":true},"facts":{"aliases":{"0000:17:00.0":"eth0"},"hostname":"gpu-17","notes":["this host is emulated"],"serial":"","version":"6.12.0-emulated"},"id":3}`},
+		{`{"id":3,"op":"facts"}`, `{"caps":{"atomic":false,"confirm":false,"counters":true,"persists_on_commit":true},"facts":{"aliases":{"0000:17:00.0":"eth0"},"hostname":"gpu-17","notes":["this host is emulated"],"serial":"","version":"6.12.0-emulated"},"id":3}`},
 		{fmt.Sprintf(commit, 4, "9979"), `{"error":{"code":"rejected","message":"mtu greater than device maximum (invalid argument)","sent":"link|eth0|mtu 9979","sentence":"mtu greater than device maximum (invalid argument)"},"id":4}`},
 		{fmt.Sprintf(commit, 5, "9000"), `{"id":5}`},
 		{fmt.Sprintf(commit, 6, "9000"), `{"id":6}`},
