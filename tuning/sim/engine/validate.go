@@ -35,7 +35,9 @@ const (
 	maxBuffer = int64(1) << 39 // bytes
 	maxOwn    = math.MaxInt32  // bytes of reserve, headroom and resume levels
 	maxAlpha  = 128 << 16
-	minQuanta = 16 // less than refreshing frames take
+	minQuanta = 16               // less than refreshing frames take
+	minTimer  = 100 * Nanosecond // of what comes again and again: nothing else would happen any more
+	maxRows   = 10_000_000       // of samples
 )
 
 // Validate reports everything that is wrong with a Config, as ConfigErrors that are joined, or nil. A Config that it accepts
@@ -100,7 +102,9 @@ func (v *validator) run() {
 	s.within("number of flows", int64(len(c.Flows)), 0, maxFlows)
 	s.within("stop (ps)", int64(c.Stop), 0, int64(maxStop))
 	s.within("measuring from (ps)", int64(c.Measure), 0, int64(maxStop))
-	s.within("sample (ps)", int64(c.Sample), 0, int64(maxStop))
+	if c.Sample != 0 {
+		s.within("sample (ps)", int64(c.Sample), max(int64(minTimer), int64(c.Stop/maxRows)), int64(maxStop))
+	}
 	s.within("overhead (bytes)", int64(c.Overhead), 0, 1024)
 	s.within("audit (events)", int64(c.Audit), 0, math.MaxInt32)
 	if c.Stop > 0 && c.Measure > c.Stop {
@@ -112,7 +116,9 @@ func (v *validator) run() {
 	s.within("pause (bytes)", int64(t.PauseSize), 1, maxFrame)
 	s.within("header (bytes)", int64(t.Header), 0, maxFrame)
 	s.within("packets for an acknowledgement", int64(t.AckEvery), 1, math.MaxInt32)
-	s.within("retransmission timer (ps)", int64(t.RTO), 0, int64(maxStop))
+	if t.RTO != 0 {
+		s.within("retransmission timer (ps)", int64(t.RTO), int64(minTimer), int64(maxStop))
+	}
 	s.within("gap between NACKs (ps)", int64(t.NackGap), 0, int64(maxStop))
 	sized := false
 	for i := range c.Flows {
@@ -196,9 +202,9 @@ func (v *validator) port(i int) {
 	}
 	if w := &p.Watchdog; w.Action != WatchdogOff {
 		s.within("watchdog action", int64(w.Action), 0, int64(WatchdogAlert))
-		s.within("watchdog poll (ps)", int64(w.Poll), 1, int64(maxStop))
-		s.within("watchdog detection (ps)", int64(w.Detect), 1, int64(maxStop))
-		s.within("watchdog restoration (ps)", int64(w.Restore), 1, int64(maxStop))
+		s.within("watchdog poll (ps)", int64(w.Poll), int64(minTimer), int64(maxStop))
+		s.within("watchdog detection (ps)", int64(w.Detect), int64(minTimer), int64(maxStop))
+		s.within("watchdog restoration (ps)", int64(w.Restore), int64(minTimer), int64(maxStop))
 		if p.Switch == None {
 			s.say("a NIC has no watchdog")
 		}
@@ -292,10 +298,10 @@ func (v *validator) nic(i int) {
 }
 
 func (s subject) react(r *Reaction, line int64) {
-	s.within("alpha timer (ps)", int64(r.AlphaTimer), 1, int64(maxStop))
-	s.within("increase timer (ps)", int64(r.RateTimer), 1, int64(maxStop))
+	s.within("alpha timer (ps)", int64(r.AlphaTimer), int64(minTimer), int64(maxStop))
+	s.within("increase timer (ps)", int64(r.RateTimer), int64(minTimer), int64(maxStop))
 	if !r.CutOnCNP {
-		s.within("decrease timer (ps)", int64(r.CutTimer), 1, int64(maxStop))
+		s.within("decrease timer (ps)", int64(r.CutTimer), int64(minTimer), int64(maxStop))
 	}
 	if !(r.G > 0 && r.G <= 1) {
 		s.say("g of %g is not above 0 and up to 1", r.G)
