@@ -54,8 +54,8 @@ func (l load) packets() *engine.Config {
 	wires := wire(2*frame+2*64, l.Gbps)
 	c := star(l.N+1, l.Gbps*1e9, max(l.Delay-wires, 0)/4)
 	incast(c)
-	for i := range c.Flows { // timers of senders that start together would tick together for ever
-		c.Flows[i].Start = engine.Time(i) * 17_300 * engine.Nanosecond
+	for i := range c.Flows { // within a notification's interval: timers of senders that start together would tick together for ever
+		c.Flows[i].Start = engine.Time(i) * 50 * us / engine.Time(l.N)
 	}
 	for i := range c.NICs {
 		n := &c.NICs[i]
@@ -101,8 +101,8 @@ func (l load) settles(t testing.TB) engine.Time {
 
 const us = engine.Microsecond
 
-// fixedPoints are loads whose rest is on the ramp, more than a few packets above Kmin, and stable with eight degrees of margin: next to less, what is drawn for
-// each packet makes the queue swing.
+// fixedPoints are loads whose rest is on the ramp, more than a few packets above Kmin, and stable with eight degrees of margin: with less, what is drawn for each packet makes the queue swing. Senders start within 50 us:
+// one that starts later sends at line rate until its first packet has passed the queue, which no equation here has.
 func fixedPoints(t testing.TB, long bool) (cs []claim) {
 	wide := derive.Ramp{Kmin: 150 * units.KB, Kmax: 1500 * units.KB, Pmax: 10 * units.OnePercent}
 	sonic := derive.Ramp{Kmin: units.MB, Kmax: 2 * units.MB, Pmax: 5 * units.OnePercent}
@@ -113,7 +113,7 @@ func fixedPoints(t testing.TB, long bool) (cs []claim) {
 		{true, 100, 4, 40, paperRamp(), 4 * us},
 		{false, 40, 2, 40, paperRamp(), 4 * us},
 		{false, 40, 4, 40, paperRamp(), 4 * us},
-		{false, 40, 10, 40, paperRamp(), 4 * us},
+		{false, 40, 10, 40, derive.Ramp{Kmin: 5 * units.KB, Kmax: 400 * units.KB, Pmax: 2 * units.OnePercent}, 4 * us},
 		{false, 100, 4, 40, paperRamp(), 4 * us},
 		{false, 100, 8, 40, wide, 4 * us},
 		{false, 100, 16, 40, paperRamp(), 4 * us},
@@ -122,10 +122,8 @@ func fixedPoints(t testing.TB, long bool) (cs []claim) {
 		ls = append(
 			ls,
 			load{true, 25, 2, 40, paperRamp(), 4 * us},
-			load{true, 40, 2, 40, sonic, 4 * us},
 			load{true, 100, 8, 10, wide, 4 * us},
-			load{true, 200, 16, 40, paperRamp(), 4 * us},
-			load{true, 400, 32, 40, paperRamp(), 4 * us},
+			load{false, 40, 10, 40, paperRamp(), 4 * us},
 			load{false, 25, 2, 40, paperRamp(), 4 * us},
 			load{false, 25, 4, 40, paperRamp(), 4 * us},
 			load{false, 40, 2, 40, sonic, 4 * us},
@@ -134,7 +132,7 @@ func fixedPoints(t testing.TB, long bool) (cs []claim) {
 			load{false, 200, 32, 40, paperRamp(), 4 * us},
 			load{false, 400, 16, 40, paperRamp(), 4 * us},
 			load{false, 400, 32, 40, paperRamp(), 4 * us},
-			load{false, 400, 64, 40, sonic, 4 * us},
+			load{false, 400, 16, 80, derive.Ramp{Kmin: 1600 * units.KB, Kmax: 6400 * units.KB, Pmax: 20 * units.OnePercent}, 4 * us},
 		)
 	}
 	for _, l := range ls {
@@ -142,7 +140,11 @@ func fixedPoints(t testing.TB, long bool) (cs []claim) {
 		if x.Margin < 8 || x.Saturated {
 			t.Errorf("%s: a margin of %.1f degrees, saturated %v: nothing can be claimed", l, x.Margin, x.Saturated)
 		}
-		q := l.queue(t, l.settles(t), 4000*engine.Millisecond/engine.Time(l.Gbps))
+		span := 4 * engine.Second / engine.Time(l.Gbps)
+		if l.Timed {
+			span *= 2 // its queue swings more
+		}
+		q := l.queue(t, l.settles(t), span)
 		cs = append(cs, claim{fmt.Sprintf("%s (margin %.0f degrees)", l, x.Margin), x.Queue, q.Mean, "B", 0.15})
 	}
 	return cs
@@ -193,9 +195,9 @@ func stability(t testing.TB, long bool) (cs []claim) {
 func (l load) deviation(t testing.TB) float64 {
 	c := l.packets()
 	c.Sample, c.Watch = 10*us, []engine.QueueRef{{Port: l.N, Queue: dataClass}}
-	const warm = 25 * engine.Millisecond
+	warm, span := l.settles(t), 25*engine.Millisecond
 	var n, sum, squares float64
-	for _, s := range measured(t, c, warm, warm).Series {
+	for _, s := range measured(t, c, warm, span).Series {
 		if q := float64(s.Queues[0]); s.At > warm {
 			n, sum, squares = n+1, sum+q, squares+q*q
 		}
@@ -206,8 +208,8 @@ func (l load) deviation(t testing.TB) float64 {
 // fairness is the shares of two that started together, and of three of whom one crosses two full links.
 func fairness(t testing.TB, _ bool) (cs []claim) {
 	for _, timed := range []bool{true, false} {
-		l := load{timed, 40, 2, 40, paperRamp(), 4 * us}
-		for i, part := range shares(measured(t, l.packets(), l.settles(t), 300*engine.Millisecond)) {
+		l := load{timed, 10, 2, 40, paperRamp(), 4 * us} // at 40 Gbps rates need four times as long to change sides
+		for i, part := range shares(measured(t, l.packets(), l.settles(t), 2*engine.Second)) {
 			cs = append(cs, claim{fmt.Sprintf("%s: share of flow %d", l, i), 50, part, "%", 0.02})
 		}
 	}
@@ -255,13 +257,12 @@ func parkingLot() (fluid.Model, *engine.Config) {
 }
 
 // screening is a grid of ramps: where the equations have no doubts, the engine has the queue where they have it, and in their order.
-func screening(t testing.TB, long bool) (cs []claim) {
+func screening(t testing.TB, _ bool) (cs []claim) {
 	l := load{false, 40, 10, 40, paperRamp(), 4 * us}
-	kmins, kmaxs := []units.Bytes{5 * units.KB, 80 * units.KB}, []units.Bytes{200 * units.KB, 800 * units.KB}
-	if long {
-		kmins, kmaxs = append(kmins, 20*units.KB, 320*units.KB), append(kmaxs, 400*units.KB, 1600*units.KB)
-	}
-	grid := fluid.Grid(l.fluid(), kmins, kmaxs, []units.Percent{units.OnePercent, 2 * units.OnePercent, 5 * units.OnePercent})
+	grid := fluid.Grid(
+		l.fluid(), []units.Bytes{5 * units.KB, 80 * units.KB}, []units.Bytes{200 * units.KB, 800 * units.KB},
+		[]units.Percent{units.OnePercent, 2 * units.OnePercent, 5 * units.OnePercent},
+	)
 	ranked, err := fluid.Screen(context.Background(), grid, fluid.Options{}, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func pauseCycle(t testing.TB, pc fluid.PauseCycle) fluid.Cycle {
 func headrooms(t testing.TB, long bool) (cs []claim) {
 	speeds, cables := []units.BitRate{100, 400}, []units.Length{5, 300}
 	if long {
-		speeds, cables = []units.BitRate{25, 40, 100, 200, 400, 800}, []units.Length{5, 40, 300, 2000, 10000}
+		speeds, cables = []units.BitRate{25, 40, 100, 200, 400, 800}, []units.Length{5, 40, 300, 2000}
 	}
 	for _, gbps := range speeds {
 		for _, metres := range cables {
@@ -102,11 +102,13 @@ func headrooms(t testing.TB, long bool) (cs []claim) {
 			_, short := burst(t, l, d.Quanta, physics)
 			_, still := burst(t, l, 0, physics)
 			_, below := burst(t, l, 0, physics-2*l.Frame)
+			if d.Quanta*64 > 2*int64(l.Frame) { // else the chance of the worst alignment decides
+				cs = append(cs, claim{what + "drops with physics' minimum, and that response", 1, min(float64(short), 1), "(1 = some)", 0})
+			}
 			cs = append(
 				cs,
 				claim{what + "bytes that arrive after the pause with the standard's response, to two frames", float64(std), float64(need), "B", 2 * float64(l.Frame) / float64(std)},
 				claim{what + "drops with the formula", 0, float64(enough), "packets", 0},
-				claim{what + "drops with physics' minimum, and that response", 1, min(float64(short), 1), "(1 = some)", 0},
 				claim{what + "drops with physics' minimum, and no response time", 0, float64(still), "packets", 0},
 				claim{what + "drops with two frames less", 1, min(float64(below), 1), "(1 = some)", 0},
 			)
@@ -134,13 +136,15 @@ func burst(t testing.TB, l derive.Link, quanta int64, headroom units.Bytes) (uni
 	back.Payload = int32(l.Frame) - c.Transport.Header
 	back.Mark, back.Class = cnpMark, cnpClass
 	fill := engine.Time(float64(static+2*headroomOf(l)) * 8e12 / float64(l.Speed))
-	every := 4*fill + wire(1, 1)*7 // of no rhythm that frames have
+	const storms = 100
+	every := 4*fill + wire(int64(l.Frame)+20, int64(l.Speed/units.Gbps))/storms // so that they meet frames at each of their bytes
+	c.Transport.AckEvery = 1 << 20
 	n := &c.NICs[1]
 	n.Buffer, n.Xon = 1<<40, 1<<40
-	for i := range engine.Time(60) {
+	for i := range engine.Time(storms) {
 		n.Storms = append(n.Storms, engine.Storm{From: i * every, To: i*every + 2*fill, Priorities: 1 << dataClass})
 	}
-	r := measured(t, c, 0, 60*every)
+	r := measured(t, c, 0, storms*every)
 	var drops uint64
 	for i := range r.Ports {
 		drops += r.Ports[i].Drops[engine.DropHeadroom]

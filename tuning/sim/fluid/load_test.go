@@ -196,6 +196,7 @@ func TestDoubts(t *testing.T) {
 		"saturated":     {paper(16, 4*units.Microsecond, nil), []Doubt{DoubtSaturated, DoubtUnstable}},
 		"unstable":      {paper(10, 100*units.Microsecond, nil), []Doubt{DoubtSaturated, DoubtUnstable}},
 		"hardly stable": {paper(10, 50*units.Microsecond, nil), []Doubt{DoubtUnstable}},
+		"near the end":  {paper(13, 4*units.Microsecond, nil), []Doubt{DoubtEdge}},
 		"idle":          {paper(4, 4*units.Microsecond, func(m *Model) { m.Flows[0].Line = 5 * units.Gbps }), []Doubt{DoubtIdle}},
 		"burst":         {paper(4, 4*units.Microsecond, func(m *Model) { m.Links[0].Pause = 500 * units.KB }), []Doubt{DoubtBurst}},
 		"pauses":        {paper(4, 4*units.Microsecond, func(m *Model) { m.Links[0].Pause = 30 * units.KB }), []Doubt{DoubtPauses}},

@@ -21,6 +21,7 @@ const (
 	DoubtInvalid   Doubt = "the model makes no sense"
 	DoubtIdle      Doubt = "no link is congested: nothing here depends on the setting"
 	DoubtSaturated Doubt = "the marks that it takes are above pmax: the queue swings around kmax, as far as the burst of marks there lets it"
+	DoubtEdge      Doubt = "the queue rests near kmax: what passes it is marked in full, which keeps the queue of packets some percent lower"
 	DoubtUnstable  Doubt = "a disturbance grows or hardly dies out: the queue swings, and packets make it swing more"
 	DoubtUnsettled Doubt = "it was not at rest when the span was over"
 	DoubtCoarse    Doubt = "the queue rests within a few packets of kmin: packets and not levels decide there"
@@ -32,6 +33,7 @@ const (
 const (
 	fewDegrees = 5
 	fewPackets = 5
+	edge       = 0.75 // of pmax
 )
 
 // Candidate is a setting and what the fluid model says of it.
@@ -109,17 +111,20 @@ func (c Candidate) doubts(m Model) (ds []Doubt) {
 			ds = append(ds, d)
 		}
 	}
-	var marked, saturated, coarse, burst, pauses bool
+	var marked, saturated, near, coarse, burst, pauses bool
 	for i, l := range c.Solution.Links {
 		r := rampOf(m.Links[i].Ramp, m.DCQCN.Packet)
 		busy := l.Marked > 0
 		marked = marked || busy || l.Mean > 0 && l.Used > 1-1e-6
 		saturated = saturated || busy && l.Marked > r.pmax
+		near = near || busy && l.Marked > edge*r.pmax
 		coarse = coarse || busy && l.Mean/float64(m.DCQCN.Packet)-r.kmin < fewPackets
 		burst, pauses = burst || l.WouldPause && !l.PausesInTheEnd, pauses || l.PausesInTheEnd
 	}
 	doubt(DoubtIdle, !marked)
-	doubt(DoubtSaturated, saturated || c.HasRest && c.Rest.Saturated)
+	saturated = saturated || c.HasRest && c.Rest.Saturated
+	doubt(DoubtSaturated, saturated)
+	doubt(DoubtEdge, near && !saturated)
 	doubt(DoubtUnstable, c.Solution.Motion == Swinging || c.HasRest && !(c.Rest.Margin >= fewDegrees))
 	doubt(DoubtUnsettled, c.Solution.Motion == Settling)
 	doubt(DoubtCoarse, coarse)
