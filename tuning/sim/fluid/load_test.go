@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -47,6 +48,50 @@ func TestSteps(t *testing.T) {
 		near(t, "mean at "+delay.String(), a.Links[0].Mean, b.Links[0].Mean, 0.01)
 		near(t, "longest at "+delay.String(), a.Links[0].Max, b.Links[0].Max, 0.01)
 		near(t, "peak at "+delay.String(), a.Links[0].Peak, b.Links[0].Peak, 0.01)
+	}
+}
+
+// What is felt is what was so a feedback time before, between two steps in proportion.
+func TestFelt(t *testing.T) {
+	s := &solver{h: 1e-6, n: 20}
+	f := &flow{feedback: 2.25e-6, past: make([]response, 5)}
+	for n := s.n - 4; n <= s.n; n++ {
+		f.past[n%5] = response{cut: float64(n), lose: 2 * float64(n), half: 3 * float64(n), add: 4 * float64(n), up: 5 * float64(n), down: 6 * float64(n)}
+	}
+	for part, want := range map[float64]float64{0: 17.75, 0.5: 18.25, 1: 18.75} {
+		got := s.felt(f, part)
+		if diff := cmp.Diff(response{want, 2 * want, 3 * want, 4 * want, 5 * want, 6 * want}, got, cmp.AllowUnexported(response{}), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%v of a step on (-want +got):\n%s", part, diff)
+		}
+	}
+}
+
+// A swing that dies out slowly is told from one that does not, and the border between them is where the margin is zero.
+func TestBorder(t *testing.T) {
+	at := func(delay units.Duration) Model {
+		return extended(Equal(derive.PaperDCQCN(), 10, link(), delay))
+	}
+	lo, hi := 10*units.Microsecond, 200*units.Microsecond
+	for hi-lo > 10*units.Nanosecond {
+		mid := (lo + hi) / 2
+		if x, _ := RestOf(at(mid)); x.Margin > 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	for _, part := range []units.Duration{95, 105} {
+		m := at(lo * part / 100)
+		x, ok := RestOf(m)
+		if !ok {
+			t.Fatal("no point of rest")
+		}
+		m = rests(m, x)
+		m.Links[0].Queue = units.Bytes(x.Queue * 1.2)
+		s := solve(t, m, Options{Span: 100 * units.Millisecond})
+		if want := map[units.Duration]Motion{95: Settling, 105: Swinging}[part]; s.Motion != want {
+			t.Errorf("at %d %% of %s: %s between %.0f and %.0f, want %s", part, lo, s.Motion, s.Links[0].Min, s.Links[0].Max, want)
+		}
 	}
 }
 
