@@ -26,6 +26,7 @@ type Screen struct {
 	width int // columns of a terminal that shows text, else 0: lines of text are broken at words, and go on indented
 
 	mu    sync.Mutex
+	brief bool  // a line of Brief is on the terminal
 	Color bool  // Paint's marks become colours, or nothing
 	open  bool  // the last line has no end yet
 	gone  bool  // nobody reads any more
@@ -91,6 +92,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	if s.gone {
 		return len(p), nil
 	}
+	s.wipe()
 	_, err := s.To.Write(s.Dyed(s.broken(safe(p), fresh)))
 	switch {
 	case errors.Is(err, syscall.EPIPE):
@@ -102,6 +104,44 @@ func (s *Screen) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Brief shows a line on a terminal until something else is written, or until the next one; "" takes it away. Where there is no
+// terminal nothing is shown.
+func (s *Screen) Brief(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open || s.gone || !s.Terminal() {
+		return
+	}
+	s.wipe()
+	if text == "" {
+		return
+	}
+	s.brief = true
+	limit := s.width
+	if limit == 0 {
+		limit = 80
+	}
+	_, _ = s.To.Write(s.Dyed([]byte(cutAt(string(safe([]byte(text))), limit-1)))) // lost with the terminal, as all else then
+}
+
+// wipe takes the line of Brief away.
+func (s *Screen) wipe() {
+	if s.brief {
+		_, _ = io.WriteString(s.To, "\r\x1b[K")
+		s.brief = false
+	}
+}
+
+// cutAt is the first n characters of text.
+func cutAt(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // safe is p as it may be shown, with the marks of styles as they are.
