@@ -39,6 +39,8 @@ type Report struct {
 	Fabric   string    `json:"fabric"`
 	Devices  []Device  `json:"devices"`            // in the order of the model
 	Findings diag.List `json:"findings,omitempty"` // what the rules say of the live fabric and not of the model
+
+	Live *intent.Net `json:"-"` // the fabric as it is: of what was not read, nothing is known
 }
 
 // Device is one device against the model.
@@ -133,6 +135,7 @@ func Live(ctx context.Context, net *intent.Net, f *model.Fabric, o Options) (*Re
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("check: %w", context.Cause(ctx))
 	}
+	r.Live = live
 	r.Findings = liveFindings(net, live, f, catalog.Fleet(slices.Concat(nics...)))
 	return r, nil
 }

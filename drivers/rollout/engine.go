@@ -55,6 +55,10 @@ type PlanOptions struct {
 	Harmless bool                     // leave out, and count as Kept, what is worse than hitless
 	Spare    func(render.Change) bool // leave out, and count as Kept, what it is true for; nil leaves out nothing
 
+	// Outlook, when not nil, is told what the devices do now, and what they will do once the plan is carried out. A device that was not
+	// read knows nothing in either.
+	Outlook func(now, after *intent.Net)
+
 	thinking chan struct{} // slots for what needs a processor and memory; many more devices are waited for
 	alike    *twins
 }

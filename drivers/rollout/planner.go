@@ -67,6 +67,13 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	if o.Outlook != nil {
+		now, after := net.With(nil), net.With(nil)
+		for i := range outlook {
+			now.Devices, after.Devices = append(now.Devices, outlook[i].now), append(after.Devices, outlook[i].after)
+		}
+		o.Outlook(now, after)
+	}
 	return p, nil
 }
 

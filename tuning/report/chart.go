@@ -54,7 +54,7 @@ type drawing struct {
 	y float64
 }
 
-// xScale is the axis that all panels share: from the first point to the last.
+// xScale is the axis that all panels share: from the first point, or 0 where that is near, to the last.
 func xScale(c Chart) scale {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, p := range c.Panels {
@@ -66,8 +66,11 @@ func xScale(c Chart) scale {
 			}
 		}
 	}
-	if lo > hi {
+	switch {
+	case lo > hi:
 		lo, hi = 0, 0
+	case lo > 0 && lo < hi/20: // the first of many samples
+		lo = 0
 	}
 	return scaleOf(c.X.Of, lo, hi, 6, false)
 }
