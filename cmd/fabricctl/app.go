@@ -21,6 +21,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // system is the process's surroundings, so that tests can give their own.
@@ -141,6 +142,10 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		if errors.As(err, &bad) && bad.GetFlag().Value.Type() == "duration" {
 			return fail(exitUsage, "write a number with its unit, for example 90s, 30m or 48h", "--%s %s is not a duration", bad.GetFlag().Name, bad.GetValue())
 		}
+		var unit *units.Error
+		if errors.As(err, &bad) && errors.As(err, &unit) {
+			return fail(exitUsage, unit.Hint, "--%s %s %s", bad.GetFlag().Name, unit.Text, unit.What)
+		}
 		var lacks *pflag.ValueRequiredError
 		if errors.As(err, &lacks) {
 			return fail(exitUsage, "", "--%s needs a value: %s", lacks.GetFlag().Name, lacks.GetFlag().Usage)
@@ -169,7 +174,7 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		a.newSchema(),
 		a.newRules(), a.newProfiles(), a.newExplain(), a.newGraph(), a.newDeadlock(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
 		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
-		a.newDoctor(), a.newCheck(), a.newHost(),
+		a.newDoctor(), a.newCheck(), a.newSim(), a.newHost(),
 	} {
 		root.AddCommand(c)
 	}

@@ -43,6 +43,9 @@ func (a *app) complete(root *cobra.Command) {
 		if c.Flags().Lookup("device") != nil {
 			mustCompleteBy(c, "device", a.completeDevices)
 		}
+		if path == "sim" {
+			a.completeSim(c)
+		}
 		switch own := of[path]; {
 		case own != nil:
 			c.ValidArgsFunction = own

@@ -70,6 +70,13 @@ func TestComplete(t *testing.T) {
 		{[]string{"runs", "show", "--state-dir", state, ""}, "run-2 run-1"},
 		{[]string{"lock", "break", "--state-dir", state, ""}, "pod1"},
 		{[]string{"completion", "ba"}, "bash"},
+		{[]string{"sim", "--workload", "inc"}, "incast:"},
+		{[]string{"sim", "--class", ""}, "training cnp default"},
+		{[]string{"sim", "--hosts", "host1,host3"}, "host1,host3 host1,host30 host1,host31 host1,host32"},
+		{[]string{"sim", "--watch", "leaf1:uplink-"}, "leaf1:uplink-1 leaf1:uplink-2"},
+		{[]string{"sim", "--fault", "st"}, "storm:"},
+		{[]string{"sim", "--fault", "storm:host32"}, "storm:host32"},
+		{[]string{"sim", "--seeds", ""}, ""},
 	} {
 		got, files := completion(t, slices.Concat(x.words[:1], model, x.words[1:])...)
 		if s := strings.Join(got, " "); s != x.want || files {

@@ -20,6 +20,7 @@ func TestInterruptLoad(t *testing.T) {
 		{"graph", "--out", filepath.Join(dir, "x.svg")},
 		{"explain", "leaf1"},
 		{"deadlock"},
+		{"sim"},
 		{"plan"},
 		{"drift"},
 		{"apply", "--yes"},

@@ -25,18 +25,19 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
+	"github.com/fabricctl/fabricctl/tuning/sim"
 )
 
 // printed are the results of -o json, by schema.
 var printed = map[string]any{
 	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{}, "deadlock": deadlockJSON{},
-	"render": renderJSON{}, "plan": show.PlanJSON{}, "drift": show.PlanJSON{}, "run": show.RunJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
+	"render": renderJSON{}, "plan": planJSON{}, "drift": planJSON{}, "run": show.RunJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
 	"history": struct {
 		Schema string `json:"schema"`
 		*rollout.History
 	}{},
 	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
-	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "version": versionJSON{},
+	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "version": versionJSON{}, "sim": sim.Result{}, "sim-seeds": seedsJSON{},
 	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},
 }
 
@@ -44,10 +45,11 @@ var printed = map[string]any{
 var shared = map[string]any{
 	"finding": diag.Finding{}, "pos": diag.Pos{}, "origin": originJSON{}, "facts": render.Facts{}, "caps": drivers.Caps{},
 	"held": journal.Hold{}, "settings": rollout.Ops{}, "group": rollout.Group{}, "attempt": rollout.Run{}, "change": render.Change{}, "step": stepJSON{},
+	"place": sim.Place{}, "times": sim.Times{}, "lost": sim.Drop{}, "end": sim.End{}, "traffic": sim.Group{},
 }
 
-// opaque are objects that are said not to be for programs.
-var opaque = []reflect.Type{reflect.TypeFor[rollout.Plan]()}
+// opaque are objects that are said not to be for programs, or that are said to be those of another schema.
+var opaque = []reflect.Type{reflect.TypeFor[rollout.Plan](), reflect.TypeFor[sim.Result]()}
 
 // keysOf are the keys of a JSON object with those below them, as docs/json.md writes them: a list is [], a map {}.
 func keysOf(ty reflect.Type, prefix string, into map[string]bool) {
@@ -162,7 +164,7 @@ func TestJSONDocumented(t *testing.T) {
 // schemasInCode finds the names of schemas among the strings of the code that is not test code.
 func schemasInCode(t *testing.T) map[string]string {
 	found := map[string]string{}
-	for _, dir := range []string{"../../cmd", "../../drivers", "../../model"} {
+	for _, dir := range []string{"../../cmd", "../../drivers", "../../model", "../../tuning"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -21,14 +21,17 @@ type planFlags struct {
 	devices []string
 	adopt   bool
 	details bool
+	outlook func(now, after *intent.Net) // told of the devices; nil = nobody asks
 }
 
 // planView is how a plan is shown.
 type planView struct {
-	verb     string // plan or drift
-	details  bool   // list every setting
-	detailed bool   // exit 2 when there are changes
-	maxBytes int    // of markdown
+	verb      string // plan or drift
+	details   bool   // list every setting
+	detailed  bool   // exit 2 when there are changes
+	maxBytes  int    // of markdown
+	simulate  string // under which workload it is simulated; "" = it is not, usually = the usual one
+	simulated *planSim
 }
 
 func (v *planView) register(c *cobra.Command) {
@@ -58,15 +61,26 @@ any device.
 
 -o markdown is for a pull request, -o json (fabricctl/plan/v1) for programs; apply takes the file of --out.
 
+--simulate plays the fabric as it is and as it will be against the same load (--simulate=incast:8, as sim takes it) and puts
+the two beside each other. It is a model's answer: it is not in the file of --out, and changes no exit code.
+
 Exit 0 when the plan was made, 1 when a device could not be read, 4 when a device must not be written although it
 would have to change, and with --detailed-exitcode 2 when there are changes.`,
 		Example: "  fabricctl plan -f fabric.yaml -f inventory.yaml\n  fabricctl plan -f pod1/ --out plan.json --detailed-exitcode\n" +
-			"  fabricctl plan show plan.json -o markdown > comment.md",
-		Args: noArgs,
+			"  fabricctl plan show plan.json -o markdown > comment.md\n" +
+			"  fabricctl plan -f pod1/ --simulate='incast:8 + victim + probe'",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && v.simulate == usually {
+				return fail(exitUsage, "write --simulate="+args[0], "plan takes no arguments, but got %q", args[0])
+			}
+			return noArgs(c, args)
+		},
 		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), o, out, v) },
 	}
 	o.register(c)
 	v.register(c)
+	c.Flags().StringVar(&v.simulate, "simulate", "", "simulate the fabric before and after, under this workload or the usual one: 8 hosts to one")
+	c.Flags().Lookup("simulate").NoOptDefVal = usually
 	c.Flags().StringVar(&out, "out", "", "write the plan to this file, for apply")
 	c.Flags().BoolVar(&v.detailed, "detailed-exitcode", false, "exit 2 when there are changes")
 	c.AddCommand(a.newPlanShow())
@@ -147,7 +161,18 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 			return err
 		}
 	}
-	p, err := a.plan(ctx, o)
+	m, err := a.mustLoad(ctx, planned()...)
+	if err != nil {
+		return err
+	}
+	var s *planSim
+	if v.simulate != "" {
+		if s, err = newPlanSim(m.net, v.simulate); err != nil {
+			return err
+		}
+		o.outlook = s.outlook
+	}
+	p, err := a.plan(ctx, m, o)
 	if err != nil {
 		return err
 	}
@@ -156,8 +181,16 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 			return err
 		}
 	}
+	if s != nil {
+		s.run(ctx, a)
+		v.simulated = s
+	}
 	v.details = o.details
-	return a.show(p, v)
+	err = a.show(p, v)
+	if cut := s.interrupted(ctx); cut != nil {
+		return cut
+	}
+	return err
 }
 
 // show prints a plan in the format of -o, and ends with its exit code: the worst thing first.
@@ -168,11 +201,12 @@ func (a *app) show(p *rollout.Plan, v planView) error {
 	}
 	switch a.output {
 	case "json":
-		err = a.printJSON(show.JSON(p, v.verb))
+		err = a.printJSON(planJSON{show.JSON(p, v.verb), v.simulated.json()})
 	case "markdown":
-		_, err = io.WriteString(a.sys.out, show.Markdown(p, v.verb, v.maxBytes))
+		_, err = io.WriteString(a.sys.out, v.simulated.under(show.Markdown(p, v.verb, v.simulated.room(v.maxBytes)), v.maxBytes))
 	default:
 		err = show.Plan(a.sys.out, p, v.details)
+		v.simulated.print(a.sys.out)
 	}
 	switch {
 	case err != nil:
@@ -187,12 +221,8 @@ func (a *app) show(p *rollout.Plan, v planView) error {
 	return nil
 }
 
-// plan loads the model and plans it against the devices.
-func (a *app) plan(ctx context.Context, o planFlags) (*rollout.Plan, error) {
-	m, err := a.mustLoad(ctx, planned()...)
-	if err != nil {
-		return nil, err
-	}
+// plan plans a model against the devices.
+func (a *app) plan(ctx context.Context, m loaded, o planFlags) (*rollout.Plan, error) {
 	e, err := a.engine(a.dialler(m.fabric, m.net).open)
 	if err != nil {
 		return nil, err
@@ -221,6 +251,7 @@ func (a *app) planFor(ctx context.Context, e *rollout.Engine, m loaded, o planFl
 	}
 	p, err := e.Plan(ctx, net, rollout.PlanOptions{
 		Model: m.digest(), Fabric: m.fabric, Adopt: o.adopt || m.fabric.Adopt.V, Lab: allLab(m, net),
+		Outlook: o.outlook,
 	})
 	if err != nil {
 		return nil, interrupted(ctx, err)

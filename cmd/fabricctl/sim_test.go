@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// quartet is a leaf with four hosts behind one spine.
+var quartet = strings.Replace(trio, "per_leaf: 1", "per_leaf: 4", 1)
+
+// TestSimLive: what the devices hold is simulated, not the model: PFC that is taken from one port by hand costs packets, which the model, simulated
+// beside it, does not lose.
+func TestSimLive(t *testing.T) {
+	b := newBench(t, quartet)
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	// Without marks the senders press on, so that PFC alone keeps the class lossless.
+	load := []string{"--workload", "incast:3,to=host4", "--no-ecn", "--duration", "30ms"}
+	good := b.must(t, exitOK, append([]string{"sim", "--live"}, load...)...)
+	if !strings.Contains(good.out, "lost        nothing") || !strings.Contains(good.err, "reading 6 devices\n") {
+		t.Fatalf("%s", good)
+	}
+	leaf := b.lab.Box("leaf1").(*eos.Switch)
+	if err := leaf.Type("interface Ethernet1/1\n   priority-flow-control priority 3 drop\n"); err != nil {
+		t.Fatal(err)
+	}
+	bad := b.must(t, exitError, append([]string{"sim", "--live"}, load...)...)
+	if !regexp.MustCompile(`(?m)^  leaf1:Ethernet1/1 .* ingress buffer full$`).MatchString(bad.out) || !strings.Contains(bad.err, "pfc-symmetry") {
+		t.Errorf("%s", bad)
+	}
+	b.must(t, exitOK, append([]string{"sim"}, load...)...)
+}
+
+// TestSimInterrupted: Ctrl-C ends a run, and shows what was seen until then as such.
+func TestSimInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	a := &app{sys: quiet(), parallel: 1, output: "text"}
+	var out, errs bytes.Buffer
+	a.sys.out, a.sys.err = &show.Screen{To: &out}, &show.Screen{To: &errs}
+	m, err := a.load(ctx, []string{"../../examples/small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := simFlags{seed: 1, seeds: 1, duration: units.Second}
+	job, err := o.job(m.net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Options.Progress = func(at, _ units.Duration) {
+		if at > 2*units.Millisecond {
+			cancel()
+		}
+	}
+	err = a.simOnce(ctx, job, o, false)
+	if code := exitCode(ctx, err); code != exitInterrupted {
+		t.Fatalf("exit %d: %v", code, err)
+	}
+	if !regexp.MustCompile(`what is shown is of the first [23]`).MatchString(err.Error()) || !strings.Contains(out.String(), "goodput ") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// TestDocumentedWorkloads: every kind and option of a workload stands in the documentation, and what it shows can be read.
+func TestDocumentedWorkloads(t *testing.T) {
+	text, err := os.ReadFile("../../docs/simulator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, k := range observe.Kinds() {
+		if !regexp.MustCompile("(?m)^\\| `" + string(k.Kind) + "[`:]").MatchString(page) {
+			t.Errorf("nothing is said of %s", k.Kind)
+		}
+	}
+	n := 0
+	for _, m := range regexp.MustCompile("(?ms)^```\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
+		if strings.HasPrefix(m[1], "$ ") {
+			continue
+		}
+		n++
+		if w, err := observe.ReadWorkload([]byte(m[1])); err != nil || len(w.Parts) != 3 {
+			t.Errorf("%v\n%s", err, m[1])
+		}
+	}
+	if n == 0 {
+		t.Error("no workload was found")
+	}
+}
