@@ -60,7 +60,7 @@ func pauseCycle(t testing.TB, pc fluid.PauseCycle) fluid.Cycle {
 		g.Static, g.Xon, g.XonOffset, g.Headroom = int64(pc.Xoff), int64(pc.Xon), 0, 1<<20
 		c.Ports[i].Reaction = loop - 2*hop - wire(64+frame, gbps)
 	}
-	c.Sample, c.Watch = 50*engine.Nanosecond, []engine.QueueRef{{Port: pc.Ports, Queue: dataClass}}
+	c.Sample, c.Watch = 100*engine.Nanosecond, []engine.QueueRef{{Port: pc.Ports, Queue: dataClass}}
 	const span = 2 * engine.Millisecond
 	r := measured(t, c, span/4, span)
 	x := fluid.Cycle{Trough: 1e18}
