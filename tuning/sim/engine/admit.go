@@ -82,7 +82,7 @@ func emptied(w *swtch, g *group) bool {
 // release gives a departing frame's bytes back: headroom first, then shared bytes, then reserved ones.
 func (s *run) release(w *swtch, k *packet) {
 	pi := int32(k.in)
-	gi := pi<<3 + int32(s.ports[pi].class[k.mark()]>>4)
+	gi := s.place(pi, s.ports[pi].class[k.mark()]>>4)
 	g := &s.groups[gi]
 	size := int64(k.size)
 	if g.headroom > 0 {
@@ -109,6 +109,6 @@ func (s *run) resumeOther(w *swtch) {
 	}
 	gi := w.paused[w.turn]
 	if g := &s.groups[gi]; emptied(w, g) {
-		s.resumeGroup(gi>>3, gi, g)
+		s.resumeGroup(s.portAt(gi), gi, g)
 	}
 }

@@ -71,12 +71,12 @@ func (s *run) recount() error {
 			continue
 		}
 		for qi := range NumPriorities {
-			q := &s.queues[pi<<3+qi]
+			q := &s.queues[s.place(int32(pi), uint8(qi))]
 			sum := int64(0)
 			for i := q.head; i != q.tail; i++ {
 				k := &q.buf[i&uint32(len(q.buf)-1)]
 				sum += int64(k.size)
-				ingress[int(k.in)<<3+int(s.ports[k.in].class[k.mark()]>>4)] += int64(k.size)
+				ingress[s.place(int32(k.in), s.ports[k.in].class[k.mark()]>>4)] += int64(k.size)
 			}
 			if err := wrong(sum, q.bytes, "queue %d of port %d", qi, pi); err != nil {
 				return err
@@ -102,11 +102,12 @@ func (s *run) recountSwitches(wrong func(int64, int64, string, ...any) error, in
 		in[i] = make([]int64, len(s.switches[i].pools))
 	}
 	for gi := range s.groups {
-		p, g := &s.ports[gi>>3], &s.groups[gi]
+		pi, g := s.portAt(int32(gi)), &s.groups[gi]
+		p := &s.ports[pi]
 		if p.flags&isNIC != 0 {
 			continue
 		}
-		if err := wrong(ingress[gi], g.held+g.headroom, "group %d of port %d", gi&7, gi>>3); err != nil {
+		if err := wrong(ingress[gi], g.held+g.headroom, "group %d of port %d", s.priorityAt(int32(gi)), pi); err != nil {
 			return err
 		}
 		in[p.owner][g.pool] += max(g.held-int64(g.reserved), 0)

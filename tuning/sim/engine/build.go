@@ -25,7 +25,7 @@ func newRun(cfg *Config) (*run, error) {
 	if cfg.Audit > 0 {
 		s.ledger = &ledger{every: cfg.Audit, left: cfg.Audit}
 	}
-	s.watch.at = cfg.firstStart()
+	s.watch = watch{patience: cfg.patience(), at: cfg.firstStart()}
 	s.limit = min(s.stop, watchEvery)
 	n := int32(np)
 	s.wires, s.chores, s.timers, s.notices = n, 2*n, 3*n, 3*n+int32(nf)
@@ -98,13 +98,13 @@ func (s *run) buildPort(i int) {
 	}
 	for j := range c.Groups {
 		g := &c.Groups[j]
-		s.groups[i<<3+j] = group{
+		s.groups[s.place(int32(i), uint8(j))] = group{
 			static: g.Static, alpha: int32(g.Alpha), reserved: int32(g.Reserved), room: int32(g.Headroom), xon: int32(g.Xon),
 			offset: int32(g.XonOffset), pool: g.Pool, lossless: g.Lossless, listed: None,
 		}
 	}
 	for j := range c.Queues {
-		s.buildQueue(p, &s.queues[i<<3+j], &c.Queues[j], uint8(1)<<j)
+		s.buildQueue(p, &s.queues[s.place(int32(i), uint8(j))], &c.Queues[j], uint8(1)<<j)
 	}
 	if c.Switch == None {
 		p.flags |= isNIC

@@ -88,7 +88,7 @@ func (s *run) pausing(pi int32, pri uint8) bool {
 		n := &s.nics[p.owner]
 		return n.slow != nil && n.slow.pausing>>pri&1 != 0
 	}
-	return s.groups[pi<<3+int32(pri)].paused
+	return s.groups[s.place(pi, pri)].paused
 }
 
 // expireLater notes when a pause that has been received ends by itself.

@@ -78,7 +78,7 @@ func (s *run) chooseClass(p *port, pi int32, n *nic, may uint8) uint8 {
 	i := p.turn
 	for {
 		if may>>i&1 != 0 {
-			a := &s.queues[pi<<3+int32(i)]
+			a := &s.queues[s.place(pi, i)]
 			if size := int32(s.headSize(&n.classes[i])); a.deficit >= size {
 				a.deficit -= size
 				p.turn = i
@@ -86,7 +86,7 @@ func (s *run) chooseClass(p *port, pi int32, n *nic, may uint8) uint8 {
 			}
 			a.deficit += a.weight
 		} else {
-			s.queues[pi<<3+int32(i)].deficit = 0
+			s.queues[s.place(pi, i)].deficit = 0
 		}
 		i = (i + 1) & 7
 	}
@@ -102,7 +102,7 @@ func (s *run) headSize(c *class) uint16 {
 
 // emit puts a frame of a NIC on its wire.
 func (s *run) emit(p *port, pi int32, ci uint8, k packet) {
-	a := &s.queues[pi<<3+int32(ci)]
+	a := &s.queues[s.place(pi, ci)]
 	a.tx++
 	a.txBytes += uint64(k.size)
 	if s.ledger != nil {

@@ -6,7 +6,7 @@ func (s *run) pauseGroup(p *port, pi, gi int32, g *group) {
 	w := &s.switches[p.owner]
 	g.listed = int32(len(w.paused))
 	w.paused = append(w.paused, gi)
-	s.queueFrame(p, pi, uint8(gi&7)|frameOn)
+	s.queueFrame(p, pi, s.priorityAt(gi)|frameOn)
 }
 
 func (s *run) resumeGroup(pi, gi int32, g *group) {
@@ -17,7 +17,7 @@ func (s *run) resumeGroup(pi, gi int32, g *group) {
 	w.paused[g.listed] = last
 	s.groups[last].listed = g.listed
 	w.paused = w.paused[:len(w.paused)-1]
-	s.queueFrame(p, pi, uint8(gi&7))
+	s.queueFrame(p, pi, s.priorityAt(gi))
 }
 
 // queueFrame has a port send a PFC frame as soon as what it is sending has ended. Pauses do not hold it up.

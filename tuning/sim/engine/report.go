@@ -48,7 +48,8 @@ func (s *run) portResult(pi int32, span Time, r *Result) {
 		if c.stopped>>pri&1 != 0 {
 			s.lift(c, pri)
 		}
-		q, g := &s.queues[pi<<3+int32(i)], &s.groups[pi<<3+int32(i)]
+		at := s.place(pi, pri)
+		q, g := &s.queues[at], &s.groups[at]
 		q.count(s.now, s.compat)
 		o.Queues[i] = QueueResult{
 			Mean: q.area.over(span), Max: q.max, TxFrames: q.tx, TxBytes: q.txBytes, Marked: q.marked, Drops: q.drops,

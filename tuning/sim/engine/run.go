@@ -23,8 +23,8 @@ type run struct {
 
 	ports    []port
 	cold     []portCold
-	queues   []queue // port<<3 + queue
-	groups   []group // port<<3 + priority
+	queues   []queue // at place
+	groups   []group // at place
 	switches []swtch
 	nics     []nic
 	snd      []sender

@@ -114,7 +114,7 @@ func (s *run) choose(p *port, pi int32, may uint8) uint8 {
 	i := p.turn
 	for {
 		if may>>i&1 != 0 {
-			q := &s.queues[pi<<3+int32(i)]
+			q := &s.queues[s.place(pi, i)]
 			if size := int32(q.first().size); q.deficit >= size {
 				q.deficit -= size
 				p.turn = i

@@ -65,6 +65,15 @@ type tally struct {
 	refused  [NumPriorities]uint64 // drops by group
 }
 
+// place is where the queue or the group of a port stands: those of one priority beside each other, since most traffic is of one
+// or two, and those of a port a power of two apart would crowd into few sets of the cache.
+func (s *run) place(pi int32, pri uint8) int32 { return int32(pri)*int32(len(s.ports)) + pi }
+
+// portAt and priorityAt are the way back.
+func (s *run) portAt(place int32) int32 { return place % int32(len(s.ports)) }
+
+func (s *run) priorityAt(place int32) uint8 { return uint8(place / int32(len(s.ports))) }
+
 // A queue is an egress queue of a switch, or the account of a NIC's. The first 64 bytes are all that a frame needs that passes.
 type queue struct {
 	flags   uint8

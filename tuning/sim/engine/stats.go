@@ -70,6 +70,7 @@ func (q *queue) quantile(part float64, span Time, compat bool) int64 {
 // measure sets all statistics to zero: what counts is what happens from now on.
 func (s *run) measure() {
 	s.resetAt = s.now
+	s.watch.sentAt = 0
 	for i := range s.queues {
 		q := &s.queues[i]
 		q.last, q.area, q.max = s.now, account{}, q.bytes
@@ -128,7 +129,7 @@ func (s *run) sample() {
 	}
 	s.series.marked, s.series.drops = 0, 0
 	for i, at := range s.cfg.Watch {
-		row.Queues[i] = s.queues[at.Port<<3+at.Queue].bytes
+		row.Queues[i] = s.queues[s.place(int32(at.Port), uint8(at.Queue))].bytes
 	}
 	for i := range s.snd {
 		q := &s.snd[i]

@@ -2,18 +2,33 @@ package engine
 
 import "slices"
 
-// watchEvery is the time between two looks at whether anything moves. patience is how long nothing may be delivered, besides
-// what retransmission timers need for another try.
-const (
-	watchEvery = 250 * Microsecond
-	patience   = 10 * Millisecond
-)
+// watchEvery is the time between two looks at whether anything moves.
+const watchEvery = 250 * Microsecond
 
-// watch is what the last look saw.
+// watch is what the last looks saw.
 type watch struct {
-	at      Time   // of the last progress
-	packets uint64 // delivered until then
-	sent    int64  // data frames, at half of the patience; 0 = it is not over
+	patience Time   // for which nothing may be delivered; and after which once more, data frames that are sent are counted
+	at       Time   // of the last progress
+	packets  uint64 // delivered until then
+	sentAt   Time   // when patience was over once
+	sent     int64  // data frames until then
+}
+
+// patience is enough for a few retransmissions, and for a few frames of the slowest sender and receiver there is.
+func (c *Config) patience() Time {
+	slow, frame := Time(0), c.Transport.AckSize
+	for i := range c.Flows {
+		frame = max(frame, c.Flows[i].Payload+c.Transport.Header)
+	}
+	for i := range c.NICs {
+		n := &c.NICs[i]
+		for _, rate := range []int64{n.React.MinRate, n.Drain} {
+			if rate > 0 {
+				slow = max(slow, 8*Time(frame)*Second/Time(rate))
+			}
+		}
+	}
+	return 5*Millisecond + 2*c.Transport.RTO + 4*min(slow, Second) + 2*c.horizon()
 }
 
 // pass deals with the limit, which lies before the next event, and reports whether the run ends there.
@@ -28,7 +43,7 @@ func (s *run) pass(next Time) bool {
 }
 
 // progressed notes that there is a reason to go on.
-func (s *run) progressed() { s.watch.at, s.watch.sent = s.now, 0 }
+func (s *run) progressed() { s.watch.at, s.watch.sentAt = s.now, 0 }
 
 // look ends a run in which ports wait for each other, or in which nothing is delivered any more. With Config.Compat a run
 // that hangs goes on until it is stopped, as the reference's does.
@@ -45,18 +60,20 @@ func (s *run) look() {
 		w.packets = s.packets
 		s.progressed()
 	}
-	half := patience/2 + 2*s.cfg.Transport.RTO
-	if s.now-w.at < half || s.expects() {
+	if s.now-max(w.at, w.sentAt) < w.patience {
 		return
 	}
-	sent := int64(1)
+	if s.expects() {
+		s.progressed()
+		return
+	}
+	sent := int64(0)
 	for i := range s.snd {
 		sent += s.snd[i].counts.sent
 	}
 	switch {
-	case w.sent == 0:
-		w.sent = sent
-	case s.now-w.at < 2*half:
+	case w.sentAt == 0:
+		w.sentAt, w.sent = s.now, sent
 	case sent != w.sent:
 		s.ended, s.end, s.stuck = true, EndLivelock, s.waiting()
 	default:
@@ -102,7 +119,7 @@ func (s *run) waiting() []Stuck {
 		}
 		for qi := range NumPriorities {
 			if p.ready&p.halted>>qi&1 != 0 {
-				out = append(out, s.stuckAt(int32(pi<<3+qi)))
+				out = append(out, s.stuckAt(s.place(int32(pi), uint8(qi))))
 			}
 		}
 	}
@@ -111,7 +128,8 @@ func (s *run) waiting() []Stuck {
 
 // stuckAt is what is to be said of a queue that is stopped.
 func (s *run) stuckAt(qi int32) Stuck {
-	return Stuck{Port: int(qi >> 3), Queue: int(qi & 7), Bytes: s.queues[qi].bytes, PausedBy: int(s.ports[qi>>3].peer)}
+	pi := s.portAt(qi)
+	return Stuck{Port: int(pi), Queue: int(s.priorityAt(qi)), Bytes: s.queues[qi].bytes, PausedBy: int(s.ports[pi].peer)}
 }
 
 // deadlock finds queues that will never send again, whatever else happens, and returns a circle of them. It starts from all
@@ -124,8 +142,8 @@ func (s *run) deadlock(watched bool) []Stuck {
 		if s.ports[pi].ready&s.ports[pi].halted == 0 {
 			continue
 		}
-		for qi := range int32(NumPriorities) {
-			if id := int32(pi)<<3 + qi; s.mayHang(id, watched) {
+		for qi := range uint8(NumPriorities) {
+			if id := s.place(int32(pi), qi); s.mayHang(id, watched) {
 				set = append(set, id)
 			}
 		}
@@ -143,12 +161,13 @@ func (s *run) deadlock(watched bool) []Stuck {
 
 // mayHang reports whether a switch stops a queue that holds something, and no watchdog will free it, or that is not asked.
 func (s *run) mayHang(id int32, watched bool) bool {
-	p := &s.ports[id>>3]
-	bit := uint8(1) << (id & 7)
+	pi := s.portAt(id)
+	p := &s.ports[pi]
+	bit := uint8(1) << s.priorityAt(id)
 	if p.flags&isNIC != 0 || p.ready&p.halted&bit == 0 || s.ports[p.peer].flags&isNIC != 0 {
 		return false
 	}
-	w := &s.cfg.Ports[id>>3].Watchdog
+	w := &s.cfg.Ports[pi].Watchdog
 	return watched || w.Queues&bit == 0 || w.Action != WatchdogDrop && w.Action != WatchdogForward
 }
 
@@ -159,7 +178,7 @@ func (s *run) remains(set []int32) map[int32]int64 {
 		q := &s.queues[id]
 		for i := q.head; i != q.tail; i++ {
 			k := &q.buf[i&uint32(len(q.buf)-1)]
-			m[int32(k.in)<<3+int32(s.ports[k.in].class[k.mark()]>>4)] += int64(k.size)
+			m[s.place(int32(k.in), s.ports[k.in].class[k.mark()]>>4)] += int64(k.size)
 		}
 	}
 	return m
@@ -167,11 +186,11 @@ func (s *run) remains(set []int32) map[int32]int64 {
 
 // stoppedFor is the group that will never let a queue go on, or None.
 func (s *run) stoppedFor(id int32, remains map[int32]int64) int32 {
-	pi := id >> 3
+	pi := s.portAt(id)
 	peer := int32(s.ports[pi].peer)
 	for pri, queues := range s.cfg.Ports[pi].Obeys {
-		gi := peer<<3 + int32(pri)
-		if queues>>(id&7)&1 == 0 || s.cold[pi].stopped>>pri&1 == 0 || !s.groups[gi].paused {
+		gi := s.place(peer, uint8(pri))
+		if queues>>s.priorityAt(id)&1 == 0 || s.cold[pi].stopped>>pri&1 == 0 || !s.groups[gi].paused {
 			continue
 		}
 		g := s.groups[gi] // as it would be
@@ -179,7 +198,7 @@ func (s *run) stoppedFor(id int32, remains map[int32]int64) int32 {
 		w.pools = slices.Clone(w.pools)
 		w.pools[g.pool].in = 0
 		for other, bytes := range remains {
-			if o := &s.groups[other]; s.ports[other>>3].owner == s.ports[peer].owner && o.pool == g.pool {
+			if o := &s.groups[other]; s.ports[s.portAt(other)].owner == s.ports[peer].owner && o.pool == g.pool {
 				w.pools[g.pool].in += max(min(bytes, o.held)-int64(o.reserved), 0)
 			}
 		}

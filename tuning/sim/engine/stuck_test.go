@@ -117,8 +117,8 @@ func TestLateStart(t *testing.T) {
 // TestAudit: books that are wrong end the run, with what is wrong and by how much.
 func TestAudit(t *testing.T) {
 	for name, spoil := range map[string]func(*run){
-		"queue 3 of port 4":                   func(s *run) { s.queues[4<<3+3].bytes -= 10; s.switches[0].held -= 10; s.ledger.sent -= 10 },
-		"group 3 of port 0":                   func(s *run) { s.groups[3].held += 10 },
+		"queue 3 of port 4":                   func(s *run) { s.queues[s.place(4, 3)].bytes -= 10; s.switches[0].held -= 10; s.ledger.sent -= 10 },
+		"group 3 of port 0":                   func(s *run) { s.groups[s.place(0, 3)].held += 10 },
 		"pool 0 of switch 0, for its groups,": func(s *run) { s.switches[0].pools[0].in += 10 },
 		"the fabric":                          func(s *run) { s.ledger.taken += 10 },
 		"headroom of switch 0":                func(s *run) { s.switches[0].headroom += 10 },

@@ -14,11 +14,11 @@ func (s *run) forward(pi int32, k packet) {
 	k.in = uint16(pi)
 	bit := class & 7
 	w := &s.switches[p.owner]
-	q := &s.queues[oi<<3+int32(bit)]
+	q := &s.queues[s.place(oi, bit)]
 	if q.flags != 0 && !s.fits(w, oi, q, &k) {
 		return
 	}
-	gi := pi<<3 + int32(class>>4)
+	gi := s.place(pi, class>>4)
 	g := &s.groups[gi]
 	size := int64(k.size)
 	if o.ready == 0 && q.flags == 0 && o.flags&(waking|owing) == 0 && o.halted>>bit&1 == 0 && s.idle(o) && w.passes(g, size) {
@@ -59,7 +59,7 @@ func (s *run) forward(pi int32, k packet) {
 
 // depart sends the first frame of a queue.
 func (s *run) depart(p *port, pi int32, qi uint8) {
-	q := &s.queues[pi<<3+int32(qi)]
+	q := &s.queues[s.place(pi, qi)]
 	k := s.pop(p, q, qi)
 	w := &s.switches[p.owner]
 	if !w.onEntry && q.bytes > q.kmin && q.flags&queueDrops == 0 && s.capable(&k) && s.draw(w, q) {

@@ -58,7 +58,7 @@ func (s *run) poll(pi int32) {
 			d.biting &^= bit
 			d.forced &^= bit
 			d.restored[i]++
-			s.queues[pi<<3+int32(i)].flags &^= queueDead
+			s.queues[s.place(pi, i)].flags &^= queueDead
 		}
 	}
 	s.callDog(pi, d)
@@ -69,7 +69,7 @@ func (s *run) bite(p *port, pi int32, d *dog, i uint8) {
 	s.progressed()
 	switch s.cfg.Ports[pi].Watchdog.Action {
 	case WatchdogDrop:
-		q := &s.queues[pi<<3+int32(i)]
+		q := &s.queues[s.place(pi, i)]
 		q.flags |= queueDead
 		for !q.empty() {
 			k := s.pop(p, q, i)
