@@ -1,7 +1,7 @@
 # Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
-.PHONY: build release test race lint fuzz bench vm full
+.PHONY: build release test race lint fuzz bench sim-evidence vm full
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
@@ -43,6 +43,11 @@ fuzz:
 bench:
 	FABRICCTL_SPEED=$(CURDIR)/docs/evidence/speed.md $(GO) test -count 1 -timeout 30m -run '^TestSpeed$$' ./cmd/fabricctl
 	FABRICCTL_SCALE=$(CURDIR)/docs/evidence/scale.md $(GO) test -count 1 -timeout 30m -run '^TestHostScale$$' ./cmd/fabricctl
+	FABRICCTL_SIMSPEED=$(CURDIR)/docs/evidence/simulator.md $(GO) test -count 1 -timeout 60m -run '^TestSpeed$$' ./tuning/sim/engine
+
+# The simulator against recorded runs and theory: writes the tables of docs/evidence/simulator.md, whose speed comes from make bench.
+sim-evidence:
+	FABRICCTL_SIM_EVIDENCE=$(CURDIR)/docs/evidence/simulator.md $(GO) test -count 1 -timeout 60m -run 'Evidence$$' ./tuning/sim/...
 
 # Tests inside a real kernel that boots under QEMU: tools/vm/README.md. UPDATE=-update takes the tables of the run over
 # into docs/evidence/hosts.md; without it they must be the same. Without qemu it fails, or is skipped with
