@@ -64,6 +64,17 @@ func runScalar() *scalar {
 	}}
 }
 
+// countScalar is where a counter is.
+func countScalar() *scalar {
+	schema := textSchema(`[a-z._-]+(\{priority\})?=(ethtool|rdma|dcb):[A-Za-z0-9_.{}-]{1,64}(\*[1-9][0-9]{0,9})?`)
+	return &scalar{noun: "counter such as pfc.rx.{priority}=ethtool:rx_prio{priority}_pause", schema: schema, parse: func(s string) (string, *problem) {
+		if _, err := profiles.ParseCounting(s); err != nil {
+			return "", &problem{"value", "is not a counter: " + err.Error(), "write NAME=WHERE:AS, such as cnp.sent=rdma:np_cnp_sent; *1000 at the end makes microseconds nanoseconds"}
+		}
+		return s, nil
+	}}
+}
+
 // boundScalar is a bound of versions.
 func boundScalar() *scalar {
 	const part = `([0-9]{1,9}|\*)`

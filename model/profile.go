@@ -174,6 +174,8 @@ func factScalar(f profiles.Field) *scalar {
 		return runScalar()
 	case profiles.Bound:
 		return boundScalar()
+	case profiles.Count:
+		return countScalar()
 	case profiles.Text, profiles.Row, profiles.KnobRow:
 	}
 	return textScalar("text")

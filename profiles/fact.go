@@ -116,6 +116,7 @@ const (
 	Run                  // code points and their priority: 24-31:3
 	KnobRow              // a Knob
 	Bound                // of versions: >= 24.10
+	Count                // where a counter is: a Counting
 )
 
 // Field is one fact that an entry may state.
@@ -184,6 +185,9 @@ func (f Field) check(text string) (string, error) {
 		return text, CheckRun(text)
 	case Bound:
 		return text, CheckBound(text)
+	case Count:
+		_, err := ParseCounting(text)
+		return text, err
 	case KnobRow:
 		k, err := ParseKnob(text)
 		return k.String(), err

@@ -125,6 +125,7 @@ type Personality struct {
 	FECEffect        Effect      // of another FEC
 	RoCEVersions     []string    // "v1", "v2": kinds of entries in its GID tables; empty = not known
 	Knobs            []NamedKnob // those with a file or command, in the order of KnobNames; of rdma_cm also those of "generic"
+	Counters         []Counting  // what the driver counts, with those of "generic" after its own
 	Traps            []string    // what goes wrong with it, a sentence each
 	Verified         bool        // tried on a real adapter
 	Source           string
@@ -221,6 +222,7 @@ func (c *Catalog) personalities() *people {
 			r := c.find(KindPersonality, name)
 			x := r.personality
 			if g := c.find(KindPersonality, Generic); g != nil && name != Generic {
+				x.Counters = slices.Concat(x.Counters, g.personality.Counters)
 				x.Knobs = slices.Clone(x.Knobs)
 				for _, k := range g.personality.Knobs {
 					if _, own := x.Knob(k.Name); !own {

@@ -68,6 +68,7 @@ func personalitySpecs() []spec[Personality] {
 		specs = append(specs, knob(n))
 	}
 	return append(specs,
+		counters("counters", "where it counts what has a canonical name: pfc.rx.{priority}=ethtool:rx_prio{priority}_pause", func(p *Personality) *[]Counting { return &p.Counters }),
 		names("traps", "sentence", "what goes wrong with it, a sentence each", Text, func(p *Personality) *[]string { return &p.Traps }),
 		flag("verified", "whether it was tried on a real adapter", func(p *Personality) *bool { return &p.Verified }),
 		text("source", "where the facts are from that name no source of their own", func(p *Personality) *string { return &p.Source }).about(),
@@ -95,6 +96,16 @@ func runs(key, doc string, at func(*Personality) *[64]int8) spec[Personality] {
 			for i := lo; i <= hi; i++ {
 				at(p)[i] = int8(priority)
 			}
+		}
+	}}
+}
+
+// counters is a list of them.
+func counters(key, doc string, at func(*Personality) *[]Counting) spec[Personality] {
+	return spec[Personality]{Field{Key: key, Noun: "counter", Doc: doc, Shape: Count, List: true}, func(p *Personality, v []string) {
+		for _, text := range v {
+			c, _ := ParseCounting(text)
+			*at(p) = append(*at(p), c)
 		}
 	}}
 }

@@ -62,18 +62,13 @@ func sensor(c *call) {
 func sensorTells(c *call) {
 	sn, n := c.sensed()
 	n.Set(n.Values)
-	var names []observe.Name
-	ifaces := map[string]bool{}
+	names, ifaces := namesOf(n.Values), map[string]bool{}
 	for p := range n.Values {
 		ifaces[p.Iface] = true
-		if !slices.Contains(names, p.Name) {
-			names = append(names, p.Name)
-		}
 	}
 	if len(ifaces) < 2 || len(names) < 2 {
 		c.Fatalf("the subject counts %d names on %d interfaces, want two of each at least", len(names), len(ifaces))
 	}
-	slices.Sort(names)
 	c.noWrites("sense", func() {
 		asked := n.Asked()
 		all := c.sense(sn)
@@ -97,6 +92,15 @@ func sensorTells(c *call) {
 		n.Set(nil)
 		c.same("nothing counted", nil, c.sense(sn, names...).Values)
 	})
+}
+
+// namesOf are the names of counters, sorted.
+func namesOf(values map[observe.Port]uint64) []observe.Name {
+	set := map[observe.Name]bool{}
+	for p := range values {
+		set[p.Name] = true
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 func pick(values map[observe.Port]uint64, keep func(observe.Port) bool) map[observe.Port]uint64 {
@@ -130,7 +134,7 @@ func sensorJunk(t *testing.T, mk func(*testing.T) Subject) {
 			sn, n := c.sensed()
 			n.Set(n.Values)
 			n.Junk[name]()
-			got, err := sn.Sense(c.ctx(), nil)
+			got, err := sn.Sense(c.ctx(), namesOf(n.Values))
 			if err != nil {
 				c.tells(err, "sense")
 			}

@@ -2,6 +2,7 @@ package hostssh
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/conform"
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/secret"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -21,7 +23,13 @@ func TestConform(t *testing.T) {
 
 func conformTo(t *testing.T, confirm bool) {
 	conform.Run(t, func(t *testing.T) conform.Subject {
-		h, cfg := emulated(t, host.Options{Confirm: confirm, NCCL: "# theirs\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n"})
+		links := []host.Link{
+			{Name: "eth0", MTU: 1500, Min: 68, Max: 9978, PCI: "0000:17:00.0"},
+			{Name: "eth1", MTU: 1500, Min: 68, Max: 9978, PCI: "0000:18:00.0"},
+			{Name: "rdma0", MTU: 1500, Min: 68, Max: 9978, PCI: "0000:19:00.0", NIC: "connectx-7"},
+			{Name: "rdma1", MTU: 1500, Min: 68, Max: 9978, PCI: "0000:1a:00.0", NIC: "bcm57608"},
+		}
+		h, cfg := emulated(t, host.Options{Links: links, Confirm: confirm, NCCL: "# theirs\nNCCL_IB_TC=106\nNCCL_DEBUG=INFO\n"})
 		proxy := conform.NewProxy(t, cfg.SSH.Address)
 		cfg.SSH.Address = proxy.Addr()
 		cfg.SSH.KnownHosts = knows(t, proxy.Addr(), h.HostKey())
@@ -82,8 +90,30 @@ func conformTo(t *testing.T, confirm bool) {
 			},
 			DropAfter: proxy.DropAfter,
 			Bytes:     proxy.Bytes,
+			Counting:  counting(h),
 		}
 	})
+}
+
+// counting is the counters of an emulated host, and nonsense that a fabricctl-host of another make might answer.
+func counting(h *host.Host) *conform.Counting {
+	port := func(link string, n observe.Name) observe.Port { return observe.Port{Iface: link, Name: n} }
+	junk := func(counters string) func() { return func() { h.SetFaults(host.Faults{Counters: counters}) } }
+	one := func(value string) func() {
+		return junk(`[{"iface": "rdma0", "name": "cnp.sent", "value": ` + value + `}]`)
+	}
+	return &conform.Counting{
+		Set: h.SetCounters,
+		Values: map[observe.Port]uint64{
+			port("rdma0", observe.CNPSent): 7, port("rdma0", observe.PortDropIn): 0, port("rdma1", observe.CNPSent): 1 << 63, port("rdma1", observe.PFCPaused.Of(3)): 5000, port("rdma1", observe.PFCRx.Of(3)): 1,
+		},
+		Junk: map[string]func(){
+			"negative": one("-1"), "not a number": one(`"NaN"`), "too large": one("18446744073709551616"), "a fraction": one("1.5"), "text": one(`"7"`), "null": junk("null"), "no list": junk(`{}`),
+			"no JSON": junk("\x1b[2J"), "names of nobody": junk(`[{"iface": "", "name": "cnp.sent", "value": 1}, {"iface": "rdma0", "name": "cnp.sent.3", "value": 1}, {"iface": "rdma0", "name": "\u001b[2J", "value": 1}]`),
+			"another field": junk(`[{"iface": "rdma0", "name": "cnp.sent", "value": 1, "colour": 3}]`), "too long": junk(`[` + strings.Repeat(`{"iface": "x", "name": "cnp.sent", "value": 1},`, 1<<18) + `{}]`),
+		},
+		Asked: func() int { return h.Counters().Senses }, Most: 1,
+	}
 }
 
 // to is the changes that lead from live to the values given, in pairs of a short key and a value.

@@ -47,6 +47,8 @@ type Config struct {
 	Know []json.RawMessage
 	// Wait pauses before a login is tried again; nil waits for real.
 	Wait func(context.Context, time.Duration) error
+	// Now is the time of readings of counters by the host's own tools; nil = time.Now.
+	Now func() time.Time
 }
 
 // Binary is a program to push, with its digest. It may be used for any number of hosts at a time.
@@ -128,7 +130,11 @@ func (h *conn) open(ctx context.Context, cfg Config) (drivers.Device, error) {
 	goos, goarch := platform(said[0])
 	bin, err := binary(cfg, goos, goarch)
 	if err != nil {
-		return &stock{conn: h, why: err}, nil
+		s := &stock{conn: h, why: err, now: cfg.Now}
+		if s.now == nil {
+			s.now = time.Now
+		}
+		return s, nil
 	}
 	path, err := h.push(ctx, bin, uint32(uid), cfg.Dir)
 	if err != nil {

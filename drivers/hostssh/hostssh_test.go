@@ -134,7 +134,7 @@ func TestStockTools(t *testing.T) {
 			Link: render.HostLink{Up: true},
 		}},
 	}
-	if diff := cmp.Diff(want, f); diff != "" || caps != (drivers.Caps{ReadOnly: "no fabricctl-host for amd64 here"}) || err != nil {
+	if diff := cmp.Diff(want, f); diff != "" || caps != (drivers.Caps{Counters: true, ReadOnly: "no fabricctl-host for amd64 here"}) || err != nil {
 		t.Errorf("%v, caps %+v (-want +got):\n%s", err, caps, diff)
 	}
 	err = d.Commit(t.Context(), "tx", []render.Change{change("eth0", "1500", "9000")}, 0)

@@ -30,7 +30,7 @@ const (
 
 // What the page leaves out, or writes in one way: what differs from machine to machine and from run to run.
 var (
-	elided   = regexp.MustCompile(`"(version|host|arch|facts|deadline|since|until|owner)":("[^"]*"|\{.*?\}(,"caps"))`)
+	elided   = regexp.MustCompile(`"(version|host|arch|facts|deadline|since|until|owner|at)":("[^"]*"|\{.*?\}(,"caps"))`)
 	atTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 	uidOnIt  = regexp.MustCompile(`"uid":\d+`)
 	stateDir = regexp.MustCompile(`/[^ "]*/state/`)

@@ -17,6 +17,7 @@ import (
 type stock struct {
 	*conn
 	why error // the reason
+	now func() time.Time
 }
 
 // link is what ip -j -d link show says about one link, as far as it matters here.
@@ -68,7 +69,7 @@ func (s *stock) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
 	for _, n := range ns {
 		f.NICs = append(f.NICs, n.HostNIC)
 	}
-	return f, drivers.Caps{ReadOnly: s.why.Error()}, nil
+	return f, drivers.Caps{Counters: true, ReadOnly: s.why.Error()}, nil
 }
 
 // aliases leads from a PCI address to its link. A representor's PCI device is another's, and a device with several

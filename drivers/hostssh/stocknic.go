@@ -46,6 +46,9 @@ func questions() []question {
 type nicView struct {
 	render.HostNIC
 	settings render.Config
+
+	statistics, rdmaStatistics map[string]uint64 // counters, by the driver's names
+	sent, received             []uint64          // frames of PFC by priority, by dcbnl; none where it does not say
 }
 
 // knows notes that the NIC has a knob, and put what it holds.
@@ -60,8 +63,17 @@ func (n *nicView) put(scope, field, value string) {
 	n.settings = append(n.settings, render.Setting{Key: render.Key{Scope: scope, Object: n.Name, Field: field}, Value: value})
 }
 
-// nics asks about all links with hardware below them, in one go.
+// nics is all that is known of the settings of all links with hardware below them.
 func (s *stock) nics(ctx context.Context, ls []link) ([]nicView, error) {
+	ns, err := s.asked(ctx, ls, questions())
+	if err != nil {
+		return nil, err
+	}
+	return ns, s.recognise(ns)
+}
+
+// asked asks questions about all links with hardware below them, in one go.
+func (s *stock) asked(ctx context.Context, ls []link, qs []question) ([]nicView, error) {
 	rdma, err := s.rdma(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +104,7 @@ func (s *stock) nics(ctx context.Context, ls []link) ([]nicView, error) {
 		if l.ParentBus == "pci" {
 			n.PCI = l.Parent
 		}
-		for _, q := range questions() {
+		for _, q := range qs {
 			ask(q.args, n.Name, fmt.Sprintf("%s/%d", cmp.Or(n.RDMA, "none"), max(n.RDMAPort, 1)))
 		}
 		ns = append(ns, n)
@@ -105,7 +117,6 @@ func (s *stock) nics(ctx context.Context, ls []link) ([]nicView, error) {
 		return nil, err
 	}
 	answers := bytes.Split(out.Stdout, []byte("\n"+mark+"\n"))[1:]
-	qs := questions()
 	if len(answers) != len(ns)*len(qs) {
 		return nil, fmt.Errorf("%s: asked its tools about %d NICs, and the answer is cut: %q", s.name, len(ns), oneLine(out.Stderr))
 	}
@@ -114,7 +125,7 @@ func (s *stock) nics(ctx context.Context, ls []link) ([]nicView, error) {
 			q.take(n, a)
 		}
 	}
-	return ns, s.recognise(ns)
+	return ns, nil
 }
 
 // recognise finds the personality of each NIC.

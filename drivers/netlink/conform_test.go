@@ -69,6 +69,11 @@ func TestConform(t *testing.T) {
 
 func subject(t *testing.T, kind string) conform.Subject {
 	r, n := nicRig(t, kind)
+	for _, k := range kinds {
+		if k.name == kind {
+			r.plug("eth1", "18", k.model, k.driver(), k.device[:len(k.device)-1]+"9")
+		}
+	}
 	n.Alter(func(h *dcbfake.Hardware) { h.DCBX, h.ETS.Willing = dcb.Host|dcb.IEEE, 0 })
 	f := &faulty{Kernel: r.dcb}
 	conf := filepath.Join(r.cfg.Root, render.NCCLPath)
@@ -93,7 +98,7 @@ func subject(t *testing.T, kind string) conform.Subject {
 		return cs
 	}
 	return conform.Subject{
-		Name: "host1",
+		Name: "host1", Counting: counting(r, kind),
 		Same: render.ByOS("linux").Same,
 		Open: func(context.Context) (drivers.Device, error) {
 			cfg := r.cfg

@@ -202,6 +202,12 @@ func (l ethLink) setFlag(ctx context.Context, name string, on bool) error {
 
 func word32(b []byte, at int) uint32 { return binary.NativeEndian.Uint32(b[at:]) }
 
+func word64(b []byte, at int) uint64 { return binary.NativeEndian.Uint64(b[at:]) }
+
+func put32(b []byte, at int, v uint32) { binary.NativeEndian.PutUint32(b[at:], v) }
+
+func put64(b []byte, at int, v uint64) { binary.NativeEndian.PutUint64(b[at:], v) }
+
 func flag(b bool) uint32 {
 	if b {
 		return 1

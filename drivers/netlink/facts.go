@@ -26,7 +26,7 @@ func (d *Device) Facts(ctx context.Context) (render.Facts, drivers.Caps, error) 
 }
 
 func (d *Device) facts(ctx context.Context) (render.Facts, drivers.Caps, error) {
-	caps := drivers.Caps{PersistsOnCommit: true, Confirm: d.confirms()}
+	caps := drivers.Caps{PersistsOnCommit: true, Confirm: d.confirms(), Counters: true}
 	m, err := d.look(ctx, true)
 	if err != nil {
 		return render.Facts{}, caps, err

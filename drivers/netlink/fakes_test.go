@@ -174,6 +174,9 @@ type ethNIC struct {
 	pauseErr                  error
 	hidden                    func() bool // link pause cannot be asked for now
 	lie                       bool        // acknowledge and keep
+	stats                     map[string]uint64
+	grown                     int // how many more statistics there are by the time that they are read
+	asked                     int // how often they were read
 }
 
 func (f *fakeEth) Close() error { return nil }
@@ -240,7 +243,27 @@ func (f *fakeEth) Do(ctx context.Context, link string, b []byte) error {
 		put(1, n.fec)
 		put(2, n.fec)
 		return nil
+	case 0x37: // GSSET_INFO
+		put(2, 0)
+		if len(n.stats) > 0 {
+			put(2, 1<<1)
+			put(4, uint32(len(n.stats)))
+		}
+		return nil
+	case 29: // GSTATS
+		n.asked++
+		for i, name := range slices.Sorted(maps.Keys(n.stats)) {
+			binary.NativeEndian.PutUint64(b[8+8*i:], n.stats[name])
+		}
+		put(1, uint32(len(n.stats)+n.grown))
+		return nil
 	case 27: // strings
+		if u(1) == 1 {
+			for i, name := range slices.Sorted(maps.Keys(n.stats)) {
+				copy(b[12+32*i:12+32*i+32], name)
+			}
+			return nil
+		}
 		if u(1) != 2 {
 			return syscall.EINVAL
 		}

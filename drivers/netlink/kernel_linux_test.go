@@ -220,6 +220,12 @@ func TestKernelEthtool(t *testing.T) {
 	if names, _, err := l.flags(ctx); len(names) > 0 || err != nil {
 		t.Errorf("private flags of a veth: %v, %v", names, err)
 	}
+	if s, err := l.statistics(ctx); err != nil || s["peer_ifindex"] == 0 {
+		t.Errorf("statistics of a veth: %v, %v", s, err)
+	}
+	if s, err := (ethLink{e, "lo"}).statistics(ctx); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("statistics of the loopback: %v, %v", s, err)
+	}
 	if _, err := (ethLink{e, "nosuch0"}).driver(ctx); !errors.Is(err, unix.ENODEV) {
 		t.Errorf("no such link: %v", err)
 	}

@@ -356,7 +356,7 @@ func TestFacts(t *testing.T) {
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if caps != (drivers.Caps{PersistsOnCommit: true}) {
+	if caps != (drivers.Caps{PersistsOnCommit: true, Counters: true}) {
 		t.Errorf("caps %+v", caps)
 	}
 }

@@ -108,6 +108,7 @@ func (h *Host) answer(m message, known *Known, gone <-chan struct{}) map[string]
 	case "read":
 		return map[string]any{"config": h.read()}
 	case "sense":
+		h.count(func(c *Counters) { c.Senses++ })
 		return h.sense(m.Names)
 	case "commit":
 		e, ok := h.commit(m, gone)

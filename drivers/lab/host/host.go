@@ -82,6 +82,7 @@ type Counters struct {
 	FileWrites  int // rewrites of nccl.conf and of the memlock limit by the agent
 	Uploads     int // files opened for writing over sftp
 	Commands    int // programs started
+	Senses      int // requests for counters
 }
 
 // Faults are ways to misbehave. The zero value behaves.
