@@ -33,6 +33,7 @@ func newRun(cfg *Config) (*run, error) {
 	for i := range cfg.NICs {
 		if cfg.NICs[i].CNPWait > 0 {
 			s.clock = s.notices + int32(nf)
+			s.behind = make([]times, nf)
 			break
 		}
 	}

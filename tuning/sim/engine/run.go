@@ -29,6 +29,7 @@ type run struct {
 	nics     []nic
 	snd      []sender
 	rcv      []receiver
+	behind   []times  // of notifications that wait behind another one, by flow; nil when none ever waits
 	ways     []uint16 // ports by which packets leave switches, for each way one after the other
 	after    []int32  // flows that start when another has been received: first and next, by flow
 
@@ -141,7 +142,7 @@ func (s *run) deal(id int32) {
 	case id < s.clock:
 		fi := uint32(id - s.notices)
 		r := &s.rcv[fi]
-		s.notify(fi, r, &s.nics[r.nic])
+		s.waited(fi, r, &s.nics[r.nic])
 	default:
 		s.tick(id - s.clock)
 	}

@@ -286,3 +286,21 @@ func screening(t testing.TB, _ bool) (cs []claim) {
 	}
 	return append(cs, claim{"settings that are in the order of their rank, of those whose queues differ by a tenth", float64(pairs), float64(same), "pairs", 0})
 }
+
+// Notifications that wait for longer than the gap between them come at the gap all the same.
+func TestNotificationsOnTheirWay(t *testing.T) {
+	for _, wait := range []engine.Time{0, 3 * us, 55 * us} {
+		l := load{false, 40, 2, 40, derive.Ramp{Pmax: 100 * units.OnePercent}, 4 * us} // all is marked
+		c := l.packets()
+		for i := range c.NICs {
+			c.NICs[i].CNPGap, c.NICs[i].CNPWait = 10*us, wait
+			c.NICs[i].React.On = false
+		}
+		r := measured(t, c, engine.Millisecond, engine.Millisecond)
+		for i, f := range r.Flows { // two flows take turns on the wire: 200 ns each
+			if f.CNPs < 95 || f.CNPs > 100 {
+				t.Errorf("flow %d has %d notifications in a millisecond that wait %d ps, want one each 10 us", i, f.CNPs, wait)
+			}
+		}
+	}
+}

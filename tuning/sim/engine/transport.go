@@ -327,22 +327,56 @@ func (q *sender) window(done uint32) uint32 {
 	return uint32(min((uint64(done)+uint64(q.depth))*uint64(q.each), uint64(q.total)))
 }
 
-// mark has a NIC notify the sender of a flow, unless it did so a moment ago.
+// mark has a NIC notify the sender of a flow, unless it did so a moment ago. Notifications may wait for longer than the gap between
+// them: then several are on their way.
 func (s *run) mark(fi uint32, r *receiver, n *nic) {
-	if r.cnpDue || s.now-r.lastCNP < n.cnpGap {
+	if s.now-r.lastCNP < n.cnpGap {
 		return
 	}
 	r.lastCNP = s.now
-	if n.cnpWait > 0 {
+	switch {
+	case n.cnpWait == 0:
+		s.notify(fi, r, n)
+	case r.cnpDue:
+		s.behind[fi].add(s.now + n.cnpWait)
+	default:
 		r.cnpDue = true
 		s.at(s.notices+int32(fi), s.now+n.cnpWait)
-		return
+	}
+}
+
+// waited sends the notification whose time has come, and sees to the one behind it.
+func (s *run) waited(fi uint32, r *receiver, n *nic) {
+	if at, ok := s.behind[fi].next(); ok {
+		s.at(s.notices+int32(fi), at)
+	} else {
+		r.cnpDue = false
 	}
 	s.notify(fi, r, n)
 }
 
+// times is a queue of them.
+type times struct {
+	all  []Time
+	head int
+}
+
+func (q *times) add(t Time) {
+	if 2*q.head > len(q.all) {
+		q.all, q.head = q.all[:copy(q.all, q.all[q.head:])], 0
+	}
+	q.all = append(q.all, t)
+}
+
+func (q *times) next() (Time, bool) {
+	if q.head == len(q.all) {
+		return 0, false
+	}
+	q.head++
+	return q.all[q.head-1], true
+}
+
 func (s *run) notify(fi uint32, r *receiver, n *nic) {
-	r.cnpDue = false
 	n.cnps++
 	s.answer(n.port, n.cnpTo, packet{flow: fi, head: n.cnpHead | r.way, size: uint16(s.cfg.Transport.CNPSize)})
 }
