@@ -328,10 +328,11 @@ func (in *input) lay(seed uint64) (*laid, error) {
 		})
 		pairs[k]++
 	}
-	if s.Every > 0 {
-		l.Sample = engine.Time(s.Every * 1e6)
-	} else if s.Half > 0 {
-		l.Sample = since(s.Half)
+	l.Sample = engine.Time(s.Every * 1e6)
+	if s.Half > 0 { // there is a sample of it as well
+		for half := since(s.Half); half != 0; {
+			l.Sample, half = half, l.Sample%half
+		}
 	}
 	return l, nil
 }

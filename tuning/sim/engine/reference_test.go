@@ -91,6 +91,19 @@ func (r *recorded) exact(t *testing.T) {
 	}
 }
 
+// TestReferenceStarves: of one run only this is kept, that with half of the headroom no flow had ended after 20 ms.
+func TestReferenceStarves(t *testing.T) {
+	for _, r := range records(t, ours) {
+		if r.Name != "f_hdrm_50pct" {
+			continue
+		}
+		p := r.play(t, 1, func(c *engine.Config) { c.Stop = 20 * engine.Millisecond })
+		if m := p.totals(&r.In); m["finished"] != 0 || m["drops"] == 0 {
+			t.Errorf("%v flows ended, %v packets were lost", m["finished"], m["drops"])
+		}
+	}
+}
+
 // TestReferencePaths: where a switch has a choice, each flow leaves by the recorded port. One packet of each flow is sent alone, so that
 // what a port has sent says which way it went.
 func TestReferencePaths(t *testing.T) {
