@@ -26,7 +26,7 @@ func (s *run) admit(w *swtch, g *group, size int64) bool {
 	}
 	p := &w.pools[g.pool]
 	fits := above <= threshold(w, g) || g.lossless && !g.paused && !s.cfg.Compat
-	if part := min(size, above); fits && p.in+part <= p.size {
+	if part := min(size, above); fits && (p.in+part <= p.size || s.cfg.Compat) {
 		g.held = after
 		g.max = max(g.max, after)
 		p.in += part
