@@ -58,9 +58,9 @@ func TestTheory(t *testing.T) {
 
 func (c claim) holds() bool { return math.Abs(c.Ours-c.Theory) <= c.Within*math.Abs(c.Theory) }
 
-// figure is a number with as many digits as it is worth; whole ones have all.
+// figure is a number with as many digits as it is worth; large ones are whole.
 func (c claim) figure(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+	if v == math.Trunc(v) || math.Abs(v) >= 10_000 {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.5g", v)
