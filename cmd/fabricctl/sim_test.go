@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,6 +39,55 @@ func TestSimLive(t *testing.T) {
 		t.Errorf("%s", bad)
 	}
 	b.must(t, exitOK, append([]string{"sim"}, load...)...)
+}
+
+// TestPlanSimulate: now and after stand beside each other in every format; the plan's file and exit codes are as without.
+func TestPlanSimulate(t *testing.T) {
+	b := newBench(t, quartet)
+	load := "--simulate=incast:3,to=host4,bytes=100KB"
+	file := filepath.Join(b.dir, "plan.json")
+	r := b.must(t, exitChanges, "plan", load, "--detailed-exitcode", "--out", file)
+	title := "simulated under incast:3,to=host4,bytes=100KB"
+	if !strings.Contains(r.out, title) || !strings.Contains(r.out, ": "+modelsAnswer) || !regexp.MustCompile(`(?m)^ +now +after$`).MatchString(r.out) ||
+		!regexp.MustCompile(`(?m)^  goodput +\S+bps +\S+bps$`).MatchString(r.out) {
+		t.Errorf("%s", r)
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "simul") {
+		t.Errorf("the plan's file holds the simulation, or is not there: %v", err)
+	}
+	r = b.must(t, exitOK, "plan", load, "-o", "markdown")
+	if !strings.Contains(r.out, "\n#### "+title) || !strings.Contains(r.out, "|  | now | after |\n|---|---:|---:|\n| goodput | ") || len(r.out) > show.DefaultComment {
+		t.Errorf("%s", r)
+	}
+	r = b.must(t, exitOK, "plan", load, "-o", "markdown", "--max-bytes", "2000")
+	if len(r.out) > 2000 {
+		t.Errorf("%d bytes", len(r.out))
+	}
+	r = b.must(t, exitOK, "plan", load, "-o", "json")
+	var got planJSON
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Simulation == nil || len(got.Simulation.Fabrics) != 2 || len(got.Simulation.Figures) == 0 {
+		t.Errorf("%v\n%s", err, r)
+	}
+	// What cannot be simulated is said, and fails nothing.
+	r = b.must(t, exitOK, "plan", "--simulate=incast:99")
+	if !strings.Contains(r.out, "now could not be simulated: sim-few-hosts: ") {
+		t.Errorf("%s", r)
+	}
+	// What makes no sense is said before a device is read.
+	r = b.must(t, exitUsage, "plan", "--simulate=nonsense")
+	if strings.Contains(r.err, "reading") {
+		t.Errorf("%s", r)
+	}
+	r = b.must(t, exitUsage, "plan", "--simulate", "incast:3")
+	if !strings.Contains(r.err, "hint: write --simulate=incast:3") {
+		t.Errorf("%s", r)
+	}
+	// Once it is applied, before and after are the same. A device that is not read is taken to be as the model says.
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	r = b.must(t, exitOK, "plan", load, "--device", "leaf1")
+	if !strings.Contains(r.out, "the plan changes nothing that a port does") || !strings.Contains(r.out, "not read, and taken to be as the model says: host[1-4], spine1") {
+		t.Errorf("%s", r)
+	}
 }
 
 // TestSimInterrupted: Ctrl-C ends a run, and shows what was seen until then as such.

@@ -179,7 +179,7 @@ func (f *simulatedNet) trouble() string {
 // figures are the numbers of all fabrics.
 func (s *planSim) figures() []comparedJSON {
 	out := []comparedJSON{}
-	for _, f := range figures() {
+	for _, f := range figures(promised(s.want)) {
 		c := comparedJSON{Name: f.name, Unit: f.unit}
 		any := false
 		for i := range s.fabrics {

@@ -70,7 +70,7 @@ func simChart(r *sim.Result, faults []string) report.Chart {
 		x[i] = seconds(row.At)
 	}
 	c.Panels = []report.Panel{queuePanel(r, x)}
-	c.Panels = append(c.Panels, ratePanel(r, x, "goodput", func(row *sim.Row) []units.BitRate { return row.Goodput }))
+	c.Panels = append(c.Panels, goodputPanel(r))
 	if slices.ContainsFunc(r.Flows, func(f sim.Flow) bool { return f.Cuts > 0 }) {
 		c.Panels = append(c.Panels, ratePanel(r, x, "rate that congestion control allows", func(row *sim.Row) []units.BitRate { return row.Rates }))
 	}
@@ -137,6 +137,28 @@ func queuePanel(r *sim.Result, x []float64) report.Panel {
 }
 
 func same(a, b sim.Place) bool { return a.Device == b.Device && a.Port == b.Port && a.Queue == b.Queue }
+
+// goodputPoints is about how many points a line of goodput has: acknowledgements come in lumps, and a point is the mean of the rows since the one before.
+const goodputPoints = 140
+
+// goodputPanel is the goodput of flows, or of the parts of the workload.
+func goodputPanel(r *sim.Result) report.Panel {
+	each := max(1, len(r.Series.Rows)/goodputPoints)
+	smooth := *r
+	smooth.Series = &sim.Series{Queues: r.Series.Queues, Flows: r.Series.Flows}
+	var x []float64
+	for i := each - 1; i < len(r.Series.Rows); i += each {
+		row := sim.Row{At: r.Series.Rows[i].At, Goodput: make([]units.BitRate, len(r.Series.Flows))}
+		for _, one := range r.Series.Rows[i-each+1 : i+1] {
+			for j, g := range one.Goodput {
+				row.Goodput[j] += g / units.BitRate(each)
+			}
+		}
+		smooth.Series.Rows = append(smooth.Series.Rows, row)
+		x = append(x, seconds(row.At))
+	}
+	return ratePanel(&smooth, x, "goodput", func(row *sim.Row) []units.BitRate { return row.Goodput })
+}
 
 // ratePanel is a rate of each flow where they are few, else the least, the mean and the greatest of each part of the workload.
 func ratePanel(r *sim.Result, x []float64, label string, of func(*sim.Row) []units.BitRate) report.Panel {

@@ -46,7 +46,7 @@ func TestSpread(t *testing.T) {
 	for _, g := range []units.BitRate{2, 4, 4, 4, 5, 5, 7, 9} {
 		runs = append(runs, &sim.Result{Totals: sim.Totals{Goodput: g}})
 	}
-	got := spreads(runs)
+	got := spreads(runs, promise{})
 	if s := got[0]; s.Name != "goodput" || s.Mean != 5 || s.Least != 2 || s.Most != 9 || math.Abs(s.SD-math.Sqrt(32./7)) > 1e-12 {
 		t.Errorf("%+v", s)
 	}

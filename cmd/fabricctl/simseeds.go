@@ -53,7 +53,7 @@ func (a *app) simSeeds(ctx context.Context, job sim.Job, o simFlags, json bool) 
 		return a.simRefused(ctx, err)
 	}
 	a.simFindings(runs[0].Findings)
-	s := seedsJSON{Schema: "fabricctl/sim-seeds/v1", Fabric: runs[0].Fabric, Workload: runs[0].Workload, Spread: spreads(runs), Runs: runs}
+	s := seedsJSON{Schema: "fabricctl/sim-seeds/v1", Fabric: runs[0].Fabric, Workload: runs[0].Workload, Spread: spreads(runs, p), Runs: runs}
 	for _, r := range runs {
 		s.Seeds = append(s.Seeds, r.Seed)
 	}
@@ -83,9 +83,9 @@ func (a *app) simSeeds(ctx context.Context, job sim.Job, o simFlags, json bool) 
 }
 
 // spreads are the figures of several runs.
-func spreads(runs []*sim.Result) []spreadJSON {
+func spreads(runs []*sim.Result, p promise) []spreadJSON {
 	var out []spreadJSON
-	for _, f := range figures() {
+	for _, f := range figures(p) {
 		if !slices.ContainsFunc(runs, f.has) {
 			continue
 		}
@@ -116,7 +116,7 @@ type figure struct {
 }
 
 // figures are what runs are compared by, the most important first.
-func figures() []figure {
+func figures(p promise) []figure {
 	always := func(*sim.Result) bool { return true }
 	latency := func(r *sim.Result) bool { return r.Totals.Latency.Count > 0 }
 	ended := func(r *sim.Result) bool { return r.Totals.Completion.Count > 0 }
@@ -135,7 +135,7 @@ func figures() []figure {
 		{"pauses", "", func(r *sim.Result) float64 { return float64(r.Totals.Pauses) }, always},
 		{"time stood still", "ns", func(r *sim.Result) float64 { return float64(r.Totals.PausedTime) }, always},
 		{"lost packets", "", func(r *sim.Result) float64 { return float64(r.Totals.Drops) }, always},
-		{"lost, lossless", "", func(r *sim.Result) float64 { return float64(r.Totals.Lossless) }, always},
+		{"of lossless classes", "", func(r *sim.Result) float64 { return float64(p.broken(r)) }, func(*sim.Result) bool { return len(p) > 0 }},
 		{"sent again", "", func(r *sim.Result) float64 { return float64(r.Totals.Resent) }, always},
 	}
 }

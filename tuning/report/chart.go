@@ -111,13 +111,13 @@ func (d *drawing) panel(p *Panel, first, last bool) {
 		y := top + plotHigh - s.place(l.Y, plotHigh)
 		d.line("level", leftOf, y, wide-rightOf, y)
 	}
+	d.levelNames(p, s, shown, top) // below the lines: they hide nothing
 	names := p.names()
 	for _, l := range p.Lines {
 		if path := d.path(l, s, top); path != "" {
 			d.empty("path", "class", "data "+colour(slices.Index(names, l.Name)), "d", path)
 		}
 	}
-	d.levelNames(p, s, shown, top)
 	d.empty("rect", "class", "frame", "x", num(leftOf), "y", num(top), "width", num(width), "height", num(plotHigh))
 	if !p.drawn() {
 		d.text("caption mid", leftOf+width/2, top+plotHigh/2, "nothing was measured")

@@ -18,7 +18,7 @@ text{fill:#1f2328;font-size:12px}
 .span{fill:#8c959f;fill-opacity:.16}
 .spanname{fill:#57606a}
 .level{stroke:#b3121d;stroke-width:1.2;stroke-dasharray:7 3}
-.levelname{fill:#b3121d;paint-order:stroke;stroke:#ffffff;stroke-width:4;stroke-linejoin:round}
+.levelname{fill:#b3121d}
 .data{fill:none;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}
 .again{stroke-dasharray:4 3}
 .k0{stroke:#0072b2}
@@ -34,7 +34,7 @@ text{fill:#e6edf3}
 .grid{stroke:#30363d}
 .frame{stroke:#57606a}
 .level{stroke:#ff6b6b}
-.levelname{fill:#ff8182;stroke:#0d1117}
+.levelname{fill:#ff8182}
 .k0{stroke:#4aa8e0}
 .k1{stroke:#f08c3a}
 .k2{stroke:#2cc79a}
