@@ -54,6 +54,12 @@ func (b *builder) portsOf() {
 		b.groups(i)
 		b.dog(i)
 	}
+	for i := range b.ports {
+		x := &b.ports[i]
+		if first := &b.ports[b.portOf[[2]int{b.at[x.dev.Name], 0}]]; !x.dev.Host && first.dev == x.dev && first.pol.TCQueue != x.pol.TCQueue {
+			b.assume.say("packets are queued by the map of the port that they come in by, where ports of one switch have different ones", b.name(i))
+		}
+	}
 	b.assume.say("ports obey a pause after the longest time that IEEE 802.3 31B.3.7 allows", "")
 }
 

@@ -16,6 +16,7 @@ type ways struct {
 	listed map[listedKey][]int32
 	next   [][][]int32 // by switch of the NIC, then by switch; nil = not looked for yet
 	access map[[2]int][]int32
+	led    map[[2]int]bool // whether all ways from a switch lead to a NIC
 }
 
 type listedKey struct{ sw, dest int } // dest: a device of the Net
@@ -33,7 +34,7 @@ type step struct {
 
 // routes finds the ways, and tells the engine where to ask.
 func (b *builder) routes() {
-	b.ways = &ways{s: &b.Setup, next: make([][][]int32, len(b.switches)), access: map[[2]int][]int32{}}
+	b.ways = &ways{s: &b.Setup, next: make([][][]int32, len(b.switches)), access: map[[2]int][]int32{}, led: map[[2]int]bool{}}
 	for i := range b.nics {
 		key := [2]int{b.nics[i].leaf, i}
 		b.ways.access[key] = []int32{int32(b.Config.Ports[b.nics[i].port].Peer)}
@@ -211,6 +212,10 @@ func (s *Setup) way(from, to int) []int {
 
 // leads reports whether every way from one NIC leads to the other.
 func (s *Setup) leads(from, to int) bool {
+	key := [2]int{s.nics[from].leaf, to}
+	if led, known := s.ways.led[key]; known {
+		return led
+	}
 	seen := map[int]bool{}
 	var walk func(sw, hops int) bool
 	walk = func(sw, hops int) bool {
@@ -230,5 +235,7 @@ func (s *Setup) leads(from, to int) bool {
 		seen[sw] = true
 		return true
 	}
-	return walk(s.nics[from].leaf, 0)
+	led := walk(s.nics[from].leaf, 0)
+	s.ways.led[key] = led
+	return led
 }
