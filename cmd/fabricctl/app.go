@@ -19,6 +19,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/gnmi"
+	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -48,9 +49,10 @@ type app struct {
 	parallel  int
 	stateDir  string
 
-	log   *slog.Logger
-	known gnmi.Known // what this call has learned of its switches
-	hosts ssh.Known  // the known_hosts files that it has read
+	log     *slog.Logger
+	known   gnmi.Known  // what this call has learned of its switches
+	hosts   ssh.Known   // the known_hosts files that it has read
+	secrets secret.Kept // what references have led to a moment ago
 }
 
 // run is the whole program: it returns the exit code.

@@ -257,7 +257,7 @@ func (d *dialler) secret(ctx context.Context, v model.Value[string]) (secret.Sec
 	if !v.Set || v.V == "" {
 		return secret.Secret{}, nil
 	}
-	s, err := secret.Resolve(ctx, v.V, secret.Options{Base: filepath.Dir(v.Pos().File), Untrusted: d.app.untrusted})
+	s, err := d.app.secrets.Resolve(ctx, v.V, secret.Options{Base: filepath.Dir(v.Pos().File), Untrusted: d.app.untrusted})
 	if err != nil {
 		err = unresolvedError{err}
 	}
