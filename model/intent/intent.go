@@ -71,7 +71,22 @@ func (s Areas) Names() []string {
 }
 
 // MarshalText writes the names of the areas, so that journals and plan files outlive a new area.
-func (s Areas) MarshalText() ([]byte, error) { return []byte(strings.Join(s.Names(), " ")), nil }
+func (s Areas) MarshalText() ([]byte, error) { return s.AppendText(nil) }
+
+// AppendText appends what MarshalText writes: a journal has it for each port.
+func (s Areas) AppendText(b []byte) ([]byte, error) {
+	first := true
+	for a := range NumAreas {
+		if !s.Has(a) {
+			continue
+		}
+		if !first {
+			b = append(b, ' ')
+		}
+		b, first = append(b, a.String()...), false
+	}
+	return b, nil
+}
 
 // UnmarshalText reads what MarshalText writes.
 func (s *Areas) UnmarshalText(b []byte) error {
@@ -143,7 +158,20 @@ type manageJSON struct {
 
 // MarshalJSON writes the areas that are owned and ignored, by name.
 func (m Manage) MarshalJSON() ([]byte, error) {
-	return json.Marshal(manageJSON{m.with(Own), m.with(Ignore)})
+	b := append(make([]byte, 0, 128), '{')
+	for _, mode := range [...]Mode{Own, Ignore} {
+		s := m.with(mode)
+		if s == 0 {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), mode.String()...), `":"`...)
+		b, _ = s.AppendText(b) // cannot fail, and names need no escapes
+		b = append(b, '"')
+	}
+	return append(b, '}'), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
