@@ -49,6 +49,10 @@ var ErrMultiASIC = errors.New("multi-ASIC switch: not supported")
 // maxMessage is the largest answer taken, in bytes. A whole ConfigDB passes gRPC's 4 MiB.
 const maxMessage = 256 << 20
 
+// readBuffer is how many bytes gRPC reads ahead of a connection. TLS reads ahead by itself, and answers are read past the
+// buffer, so that it is for the heads of frames; gRPC's own 32 KiB would be a tenth of what a connection is made of.
+const readBuffer = 4 << 10
+
 // Config is how to reach one switch.
 type Config struct {
 	Name      string // inventory name, for errors and logs
@@ -156,6 +160,7 @@ func (d *Device) dial(ctx context.Context) error {
 			return conn, err
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithReadBufferSize(readBuffer),
 		grpc.WithUserAgent("fabricctl"),
 		grpc.WithDisableServiceConfig(),
 	)

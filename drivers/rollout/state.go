@@ -31,7 +31,7 @@ func newJudge(d *render.Dialect, f render.Facts, dev intent.Device, steps []Step
 			planned[c.Key] = true
 		}
 	}
-	own := func(k render.Key) bool { return planned[k] || byKey(k) }
+	own := func(k render.Key) bool { return byKey(k) || planned[k] } // nearly all that is planned is owned by its key too
 	return judge{d: d, f: f, own: own, dev: dev, steps: steps}
 }
 
