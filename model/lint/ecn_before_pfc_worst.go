@@ -44,7 +44,7 @@ func runECNBeforePFCWorst(p *Pass) {
 		if in[r.Device] == nil || len(in[r.Device][r.prio].groups) == 0 {
 			continue
 		}
-		b := boundOf(r, in[r.Device])
+		b := p.boundOf(r, in[r.Device])
 		if r.ecn.Kmin < b.bound || in[r.Device][r.prio].late(r, p.load(r.Device, r.prio)) {
 			continue
 		}
@@ -72,7 +72,7 @@ func runECNBeforePFCWorst(p *Pass) {
 }
 
 // boundOf is what kmin of r has to be below, for the lowest threshold of its device.
-func boundOf(r ramped, in *[8]sources) bounded {
+func (p *Pass) boundOf(r ramped, in *[8]sources) bounded {
 	b := bounded{ramped: r, n: in[r.prio].ports}
 	for _, x := range in {
 		if len(x.groups) > 0 {
@@ -87,6 +87,6 @@ func boundOf(r ramped, in *[8]sources) bounded {
 	}
 	a := b.group.buffer.Alpha
 	beta := units.Ratio{Num: int32(min(int64(a.Num)*int64(b.k), 1<<30)), Den: a.Den} // k times the alpha of a group
-	b.bound = derive.ECNBeforePFC(pool, b.k, b.n, 0, beta).ECNDynamic.Down()
+	b.bound = p.asked.ecnBefore(spread{pool, b.k, b.n, beta})
 	return b
 }

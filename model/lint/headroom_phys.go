@@ -34,7 +34,7 @@ func runHeadroomPhys(p *Pass) {
 		if !ok || !in.sure || in.buffer.Headroom <= 0 {
 			continue
 		}
-		if need := derive.PhysicsMin(l).Xoff; in.buffer.Headroom < need {
+		if need := p.asked.physicsMin(l); in.buffer.Headroom < need {
 			k := thin{in.prio, in.buffer.Headroom, need, l, in.buffer.Device, in.at("headroom"), in.Active}
 			bad.add(k, in.Place)
 		}

@@ -21,10 +21,10 @@ func runHeadroomStd(p *Pass) {
 	for in := range p.ingresses {
 		need := needs(&in.Place)
 		l, ok := link(need)
-		if !ok || !in.sure || in.buffer.Headroom < derive.PhysicsMin(l).Xoff { // which is headroom-phys, or headroom-effect
+		if !ok || !in.sure || in.buffer.Headroom < p.asked.physicsMin(l) { // which is headroom-phys, or headroom-effect
 			continue
 		}
-		std := derive.StdMax(l, derive.StandardDelays(l.Speed)).Xoff
+		std := p.asked.standardMax(l)
 		if row, _, ok := need.Platform.HeadroomAt(need.Speed, need.Cable); ok {
 			std = min(std, row.Xoff)
 		}

@@ -49,7 +49,7 @@ func runIncastFirst(p *Pass) {
 		if !ok || n < 2 || from.late(r, p.load(r.Device, r.prio)) {
 			continue
 		}
-		at, _ := intent.PausePoint(g.buffer, g.Device.Pools, n)
+		at, _ := p.asked.pausePoint(g.buffer, g.Device.Pools, n)
 		burst := derive.Incast{Speed: r.Port.Speed, Senders: n, Kmin: r.ecn.Kmin, Xoff: at.Each, Feedback: feedback}
 		if derive.FirstReaction(burst).First != derive.PFCFirst {
 			continue

@@ -119,6 +119,7 @@ type Pass struct {
 	rule   Rule
 	found  diag.List
 	groups pauses // what pauses has found
+	asked  answers
 }
 
 // Place is all ports of one device that are alike for a rule: same policy, override site, role, state, ownership, NIC,

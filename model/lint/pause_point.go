@@ -13,6 +13,7 @@ type sources struct {
 	ports  int           // that have such a group
 	speed  units.BitRate // of the fastest of them
 	known  map[pauseOf]firstPause
+	asked  *answers
 }
 
 // pauseOf is one question about sources: when so many groups fill a queue, of the lowest or the highest threshold.
@@ -53,7 +54,7 @@ func (p *Pass) pauses() pauses {
 				continue
 			}
 			b, ok := intent.BufferInEffect(pl.Device, pl.Port, prio)
-			if _, can := intent.PausePoint(b, pl.Device.Pools, 1); !ok || !can {
+			if _, can := p.asked.pausePoint(b, pl.Device.Pools, 1); !ok || !can {
 				continue
 			}
 			if all[pl.Device] == nil {
@@ -61,7 +62,7 @@ func (p *Pass) pauses() pauses {
 			}
 			in := &all[pl.Device][prio]
 			if in.known == nil {
-				in.known = map[pauseOf]firstPause{}
+				in.known, in.asked = map[pauseOf]firstPause{}, &p.asked
 			}
 			in.groups = append(in.groups, group{pl, b})
 			in.ports += pl.Ports
@@ -85,7 +86,7 @@ func (in sources) at(n int, highest bool) (group, units.Bytes, bool) {
 
 func (in sources) find(k pauseOf) (x firstPause) {
 	for _, g := range in.groups {
-		y, _ := intent.PausePoint(g.buffer, g.Device.Pools, k.n)
+		y, _ := in.asked.pausePoint(g.buffer, g.Device.Pools, k.n)
 		if pool := g.Device.Pools.Shared; pool > 0 {
 			y.Sum = min(y.Sum, pool)
 		}

@@ -34,7 +34,7 @@ func runXonBelowXoff(p *Pass) {
 	var bad causes[noHysteresis]
 	for in := range p.ingresses {
 		b := in.buffer
-		at, ok := intent.PausePoint(b, in.Device.Pools, mostGroups)
+		at, ok := p.asked.pausePoint(b, in.Device.Pools, mostGroups)
 		if !in.sure || !ok || b.Xon <= 0 || at.Each-in.Policy.MTU >= b.Xon {
 			continue
 		}
