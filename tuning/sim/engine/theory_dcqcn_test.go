@@ -156,7 +156,7 @@ func stability(t testing.TB, long bool) (cs []claim) {
 	wide := derive.Ramp{Kmin: 5 * units.KB, Kmax: units.MB, Pmax: 5 * units.OnePercent}
 	ls := []load{
 		{false, 40, 10, 40, wide, 4 * us},
-		{false, 40, 10, 40, wide, 50 * us},
+		{false, 40, 10, 40, wide, 25 * us},
 		{false, 40, 10, 40, wide, 200 * us},
 		{false, 100, 10, 40, wide, 4 * us},
 		{false, 100, 10, 40, wide, 50 * us},
