@@ -241,12 +241,16 @@ func TestDoubts(t *testing.T) {
 		"saturated":     {paper(16, 4*units.Microsecond, nil), []Doubt{DoubtSaturated, DoubtUnstable}},
 		"unstable":      {paper(10, 100*units.Microsecond, nil), []Doubt{DoubtSaturated, DoubtUnstable}},
 		"hardly stable": {paper(10, 50*units.Microsecond, nil), []Doubt{DoubtUnstable}},
-		"near the end":  {paper(13, 4*units.Microsecond, nil), []Doubt{DoubtEdge}},
-		"idle":          {paper(4, 4*units.Microsecond, func(m *Model) { m.Flows[0].Line = 5 * units.Gbps }), []Doubt{DoubtIdle}},
-		"burst":         {paper(4, 4*units.Microsecond, func(m *Model) { m.Links[0].Pause = 500 * units.KB }), []Doubt{DoubtBurst}},
-		"pauses":        {paper(4, 4*units.Microsecond, func(m *Model) { m.Links[0].Pause = 30 * units.KB }), []Doubt{DoubtPauses}},
-		"coarse":        {paper(2, 4*units.Microsecond, func(m *Model) { m.Links[0].Ramp.Pmax = 20 * units.OnePercent }), []Doubt{DoubtCoarse}},
-		"invalid":       {paper(0, 0, nil), []Doubt{DoubtInvalid}},
+		"timers of a NIC": {paper(8, 4*units.Microsecond, func(m *Model) {
+			m.DCQCN.CNPInterval, m.DCQCN.AlphaTimer, m.DCQCN.RateTimer = 4*units.Microsecond, units.Microsecond, 300*units.Microsecond
+			m.DCQCN.Recovery, m.DCQCN.ByteCounter = 1, 0
+		}), []Doubt{DoubtUnstable}},
+		"near the end": {paper(13, 4*units.Microsecond, nil), []Doubt{DoubtEdge}},
+		"idle":         {paper(4, 4*units.Microsecond, func(m *Model) { m.Flows[0].Line = 5 * units.Gbps }), []Doubt{DoubtIdle}},
+		"burst":        {paper(4, 4*units.Microsecond, func(m *Model) { m.Links[0].Pause = 500 * units.KB }), []Doubt{DoubtBurst}},
+		"pauses":       {paper(4, 4*units.Microsecond, func(m *Model) { m.Links[0].Pause = 30 * units.KB }), []Doubt{DoubtPauses}},
+		"coarse":       {paper(2, 4*units.Microsecond, func(m *Model) { m.Links[0].Ramp.Pmax = 20 * units.OnePercent }), []Doubt{DoubtCoarse}},
+		"invalid":      {paper(0, 0, nil), []Doubt{DoubtInvalid}},
 	} {
 		x := screened(t, c.m)
 		if diff := cmp.Diff(c.want, x.Doubts); diff != "" {
