@@ -49,7 +49,7 @@ func hashOf(t testing.TB, c *engine.Config) string {
 		t.Error(err)
 		return ""
 	}
-	return fmt.Sprintf("%016x %d events", r.Hash, r.Events)
+	return fmt.Sprintf("%016x %d packets", r.Hash, r.Packets)
 }
 
 const hashes = "testdata/hashes.txt"
