@@ -108,10 +108,6 @@ func TestNoFusedMultiplyAdd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the package for other machines, which takes a while when the standard library is not compiled for them yet")
 	}
-	goTool := filepath.Join(runtime.GOROOT(), "bin", "go")
-	if _, err := os.Stat(goTool); err != nil {
-		goTool = "go"
-	}
 	blind := t.TempDir() // a package that fuses, to see that it is seen
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(blind, "go.mod"), []byte("module blind\n\ngo 1.26\n"), 0o600),
@@ -120,19 +116,19 @@ func TestNoFusedMultiplyAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arch := range machines() {
-		if found := fusedIn(t, goTool, arch, blind); len(found) == 0 {
+		if found := fusedIn(t, arch, blind); len(found) == 0 {
 			t.Errorf("%s: x*y + z is not seen to be fused", arch)
 		}
-		for _, line := range fusedIn(t, goTool, arch, ".") {
+		for _, line := range fusedIn(t, arch, ".") {
 			t.Errorf("%s: %s", arch, line)
 		}
 	}
 }
 
 // fusedIn compiles a package for a machine, which is said in the go command's own settings, and returns what is fused.
-func fusedIn(t *testing.T, goTool, arch, dir string) (lines []string) {
+func fusedIn(t *testing.T, arch, dir string) (lines []string) {
 	t.Helper()
-	c := exec.Command(goTool, "build", "-gcflags=-S", "-o", os.DevNull, ".")
+	c := exec.Command("go", "build", "-gcflags=-S", "-o", os.DevNull, ".")
 	c.Dir, c.Env = dir, append(os.Environ(), append(strings.Fields(arch), "GOOS=linux", "CGO_ENABLED=0")...)
 	out, err := c.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("TEXT")) {
