@@ -129,10 +129,10 @@ func TestLazyTimers(t *testing.T) {
 			} else if q.cc.active {
 				s.catchUp(q, react)
 				if p.ByteCounter > 0 {
-					s.counted(q, react, 10_000)
+					s.counted(q, react, 10_007)
 				}
 				e.until(s.now)
-				e.sent(10_000)
+				e.sent(10_007)
 			}
 			same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*b }
 			if !same(q.cc.rate, e.rate) || q.cc.active && !same(q.cc.target, e.target) {

@@ -33,6 +33,42 @@ func TestDWRR(t *testing.T) {
 	near(t, "the heavy class beside it", gbps(r.Flows[0].Received, r.Span), (ceiling-got)*3/4, 0.02)
 }
 
+// TestStrict: of two strict classes, the higher has all that it wants.
+func TestStrict(t *testing.T) {
+	c := star(4).unmarked()
+	c.Measure = Millisecond
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		p.Groups[notices], p.Groups[lossy] = p.Groups[lossless], p.Groups[lossless]
+		p.Obeys[notices], p.Obeys[lossy] = 1<<notices, 1<<lossy
+		p.Queues[lossless].Strict = true
+	}
+	for i, kind := range []int8{lossy, lossless, notices} {
+		c.flow(i, 3, 0, kind)
+	}
+	r := c.run(t)
+	near(t, "the highest class", gbps(r.Flows[2].Received, r.Span), ceiling, 0.01)
+	if r.Flows[0].Received+r.Flows[1].Received > 10_000 {
+		t.Errorf("the others received %d and %d bytes", r.Flows[1].Received, r.Flows[0].Received)
+	}
+}
+
+// TestNICShares: classes of a NIC share its line by their weights, whatever number of flows each has.
+func TestNICShares(t *testing.T) {
+	c := star(4).unmarked()
+	c.Measure = Millisecond
+	c.Ports[1].Queues[lossless].Weight, c.Ports[1].Queues[lossy].Weight = 3*4096, 4096
+	c.flow(0, 1, 0, lossless)
+	for i := range 3 {
+		c.flow(0, 1+i, 0, lossy)
+	}
+	r := c.run(t)
+	near(t, "the heavy class", gbps(r.Flows[0].Received, r.Span), ceiling*3/4, 0.01)
+	for i := range 3 {
+		near(t, "a flow of the light class", gbps(r.Flows[1+i].Received, r.Span), ceiling/12, 0.01)
+	}
+}
+
 // TestDrops: each reason, where it belongs, and only it.
 func TestDrops(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -72,6 +108,9 @@ func TestDrops(t *testing.T) {
 			n := all[x.reason]
 			if all[x.reason] = 0; n == 0 || all != [NumDropReasons]uint64{} {
 				t.Errorf("%d drops for this reason, others: %v", n, all)
+			}
+			if most := r.Switches[0].SharedMax[1]; most > c.Switches[0].Pools[1].Size {
+				t.Errorf("%d bytes in a pool of %d", most, c.Switches[0].Pools[1].Size)
 			}
 			if r.Ports[x.port].Drops[x.reason] == 0 {
 				t.Errorf("none at port %d", x.port)

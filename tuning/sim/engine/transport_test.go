@@ -71,6 +71,27 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// TestTimerStarts: the timer counts from what was sent when nothing was outstanding, not from the last acknowledgement before.
+func TestTimerStarts(t *testing.T) {
+	c := star(2)
+	c.flow(0, 1, 0, lossless).Start = Millisecond
+	s, err := newRun(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.limit, s.stop = Millisecond, Millisecond
+	s.loop(t.Context())
+	q, p := &s.snd[0], &s.ports[1]
+	q.una, q.progress, s.now = q.nxt, 0, 3*Millisecond
+	s.sendNext(p, 1, &s.nics[0])
+	if q.progress != s.now || q.nxt != q.una+1 {
+		t.Errorf("progress at %d, %d packets outstanding", q.progress, q.nxt-q.una)
+	}
+	if s.drop(0, DropIngress, &packet{}); q.clean {
+		t.Error("a flow that has lost a frame is taken for one that has not")
+	}
+}
+
 // TestDuplicate: whose acknowledgement was lost is told again.
 func TestDuplicate(t *testing.T) {
 	c := star(3)
