@@ -23,7 +23,8 @@ func (a *app) newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Play the whole story on an emulated fabric, without root, in half a minute",
 		Long: `Start an emulated fabric of SONiC spines, Arista EOS leaves and Linux hosts in this process, and run the commands that
-you would: validate, plan, apply, plan again, then a change by hand and how drift shows it, and the repair. Everything
+you would: validate, plan, apply, plan again, then a change by hand and how drift shows it, and the repair; then a load, one
+port whose QoS is taken away over SSH, what that costs, and the repair. Traffic is simulated on what the devices hold. Everything
 happens on loopback and in a temporary directory, which is removed at the end.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -140,7 +141,42 @@ func (d *demo) play(ctx context.Context, l *lab.Lab) error {
 	if err := d.run(ctx, exitOK, with("apply", "--yes")...); err != nil {
 		return err
 	}
-	return d.run(ctx, exitOK, with("drift")...)
+	if err := d.run(ctx, exitOK, with("drift")...); err != nil {
+		return err
+	}
+	return d.lossless(ctx, live)
+}
+
+// incastLoad is a load that a lossless fabric carries: three hosts of a leaf send to a fourth one.
+const incastLoad = "incast:3,hosts=host1..host4,to=host1"
+
+// lossless takes QoS from one port, as a stock client may, and shows what a load makes of that.
+func (d *demo) lossless(ctx context.Context, live []string) error {
+	load := []string{"lab", "load", "./lab", incastLoad}
+	d.say("Is it lossless? Three hosts send to one for 10 seconds. What the devices hold is simulated, packet by packet: a model's answer, not a measurement.")
+	if err := d.run(ctx, exitOK, load...); err != nil {
+		return err
+	}
+	d.say("Now somebody takes the QoS profile from one of leaf1's 6 ports, with any SSH client.")
+	if err := d.ssh(ctx, "leaf1", "enable", "configure", "interface Ethernet2/1", "no service-profile fctl-mixed-leaf", "end"); err != nil {
+		return err
+	}
+	d.say("The same load: what host2 sends is nobody's class any more. Nothing marks it, nothing pauses it, and it is lost; leaf1's own counters show it.")
+	if err := d.run(ctx, exitOK, load...); err != nil {
+		return err
+	}
+	if err := d.ssh(ctx, "leaf1", "enable", "show interfaces counters discards | json"); err != nil {
+		return err
+	}
+	d.say("sim --live reads the devices and knows nothing of the lab. It comes to the same, and the rules say why.")
+	if err := d.run(ctx, exitError, append(append([]string{"sim", "--live"}, live...), "--workload", incastLoad)...); err != nil {
+		return err
+	}
+	d.say("apply brings the port back to what was agreed, and the load is carried again.")
+	if err := d.run(ctx, exitOK, append(append([]string{"apply"}, live...), "--yes")...); err != nil {
+		return err
+	}
+	return d.run(ctx, exitOK, load...)
 }
 
 func (d *demo) say(format string, args ...any) {
@@ -152,7 +188,7 @@ func (d *demo) run(ctx context.Context, want int, args ...string) error {
 	fmt.Fprintf(d.app.sys.out, "%s\n", show.Paint(show.Bold, "$ fabricctl "+strings.Join(args, " ")))
 	real := make([]string, 0, len(args)+4)
 	for _, s := range args {
-		if strings.HasSuffix(s, ".yaml") || strings.HasSuffix(s, ".json") {
+		if strings.HasSuffix(s, ".yaml") || strings.HasSuffix(s, ".json") || strings.HasPrefix(s, "./") {
 			s = filepath.Join(d.dir, s)
 		}
 		real = append(real, s)

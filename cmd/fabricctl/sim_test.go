@@ -146,3 +146,25 @@ func TestDocumentedWorkloads(t *testing.T) {
 		t.Error("no workload was found")
 	}
 }
+
+// TestDemoLossless: the demo plays to its end; a port that loses its QoS costs packets, which the switch's own counters show, and apply repairs it.
+func TestDemoLossless(t *testing.T) {
+	sys := quiet()
+	var out, errs bytes.Buffer
+	sys.out, sys.err = &out, &errs
+	if code := run(t.Context(), []string{"demo"}, sys); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, &out, &errs)
+	}
+	for _, want := range []string{
+		`(?s)drops +0 packets, 0 of them.*\$ ssh leaf1 'enable; configure; interface Ethernet2/1; no service-profile.*drops +[1-9]\d* packets`,
+		`(?s)"Ethernet1/1": \{\s+"inDiscards": \d+,\s+"outDiscards": [1-9]`,
+		`(?s)lost +[1-9]\d* packets, [1-9]\d* of them of lossless classes.*\(exit 1\)\n.*apply.*drops +0 packets`,
+	} {
+		if !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("no match for %s in\n%s", want, &out)
+		}
+	}
+	if !strings.Contains(errs.String(), "pfc-symmetry") {
+		t.Errorf("the rules do not see it:\n%s", &errs)
+	}
+}
