@@ -53,6 +53,14 @@ func TestBroken(t *testing.T) {
 			symptom: func(r *Result) bool { return r.Totals.Drops == 0 && r.Totals.Pauses > 0 && r.Totals.Marked == 0 }, say: "no packet was marked: marking was left out on request",
 		},
 		{
+			name: "where the pauses begin", net: small, load: "incast:8,bytes=40MB", options: Options{NoMarks: true},
+			symptom: func(r *Result) bool { return r.Pauses[0].Part > 0.1 }, say: "% of the time: that begins at leaf1, whose fullest queue is leaf1:Ethernet0 queue 3 with ",
+		},
+		{
+			name: "what limits", net: small, load: "incast:8,bytes=40MB", options: Options{NoMarks: true},
+			symptom: func(*Result) bool { return true }, say: "leaf1:Ethernet0 sent for 100% of the time: its link of 400Gbps is what limits",
+		},
+		{
 			name: "pfc missing at uplinks", net: edit(small, on("leaf1", "uplink-1", "uplink-2"), func(p *intent.Policy) { p.Queues[3].Lossless = false }),
 			load: "incast:8", options: Options{NoMarks: true, Duration: 3 * units.Millisecond},
 			symptom: func(r *Result) bool { return r.Totals.Drops > 0 && r.Totals.Resent > 0 }, say: "priority 3 is not lossless there",

@@ -87,7 +87,7 @@ func TestStates(t *testing.T) {
 
 // TestLifted: what a device holds of what is wanted is simulated as what is wanted is.
 func TestLifted(t *testing.T) {
-	for _, name := range []string{"small", "storage-and-training", "three-tier"} {
+	for _, name := range []string{"small", "rail8", "mixed", "storage-and-training", "three-tier"} {
 		t.Run(name, func(t *testing.T) {
 			want := example(t, name)
 			live := want.With(nil)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -14,7 +15,7 @@ import (
 func (r *Result) why() []string {
 	var all []string
 	for _, about := range []func() []string{
-		r.whyEnd, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyUnheard, r.whyWatchdog, r.whyUnfinished,
+		r.whyEnd, r.whyBusy, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whyUnheard, r.whyWatchdog, r.whyUnfinished,
 	} {
 		all = append(all, about()...)
 	}
@@ -257,6 +258,76 @@ func (r *Result) whyPauses() []string {
 	return []string{fmt.Sprintf("no pause was sent: the fullest lossless group is priority %d of %s with %s at most, and alone it pauses at %s", b.Queue, b.Place, about(b.Max), about(b.Threshold))}
 }
 
+// whyRoot follows the pauses of the port that was stopped for longest to where they begin: to a NIC that takes in too little, or to
+// a switch none of whose own ports is stopped for nearly as long.
+func (r *Result) whyRoot() []string {
+	s := r.setup
+	if len(r.Pauses) == 0 || r.Pauses[0].Paused == 0 {
+		return nil
+	}
+	worst := &r.Pauses[0]
+	at, p := s.portNamed(worst.Place), worst.Queue
+	say := fmt.Sprintf("%s was paused most, %.3g%% of the time", worst.Place, 100*worst.Part)
+	for range len(s.switches) + 1 {
+		peer := s.Config.Ports[at].Peer
+		sw := s.Config.Ports[peer].Switch
+		if sw == engine.None {
+			return []string{fmt.Sprintf("%s: that begins at %s, which takes in less than it is sent", say, s.name(peer))}
+		}
+		next, queue := -1, -1
+		for i := range s.ports {
+			x := &r.raw.Ports[i]
+			if s.Config.Ports[i].Switch != sw || i == peer {
+				continue
+			}
+			if t := x.Groups[p].Paused; t > r.raw.Ports[at].Groups[p].Paused/4 && (next < 0 || t > r.raw.Ports[next].Groups[p].Paused) {
+				next = i
+			}
+			if q := queueOf(&s.ports[i].pol, p); queue < 0 || x.Queues[q].Max > r.raw.Ports[queue].Queues[queueOf(&s.ports[queue].pol, p)].Max {
+				queue = i
+			}
+		}
+		if next < 0 {
+			if queue < 0 {
+				return []string{say}
+			}
+			q := queueOf(&s.ports[queue].pol, p)
+			return []string{fmt.Sprintf("%s: that begins at %s, whose fullest queue is %s queue %d with %s at most", say, s.switches[sw].Name, s.name(queue), q, about(units.Bytes(r.raw.Ports[queue].Queues[q].Max)))}
+		}
+		at = next
+	}
+	return []string{say + ", and the pauses go around in a circle"}
+}
+
+// busy is the part of the time from which on a link is said to be what limits.
+const busy = 0.9
+
+// whyBusy names the busiest link, if it limits.
+func (r *Result) whyBusy() []string {
+	s := r.setup
+	best, most := -1, 0.0
+	full := 0
+	for i := range s.ports {
+		x, c := &r.raw.Ports[i], &s.Config.Ports[i]
+		bytes := int64(x.TxBytes) + int64(x.TxFrames)*int64(s.Config.Overhead)
+		part := part(wire(bytes, c.Rate), r.raw.Span)
+		if part > most {
+			best, most = i, part
+		}
+		if part >= busy {
+			full++
+		}
+	}
+	if best < 0 || most < busy {
+		return nil
+	}
+	say := fmt.Sprintf("%s sent for %.3g%% of the time: its link of %s is what limits", s.name(best), 100*most, units.BitRate(s.Config.Ports[best].Rate))
+	if full > 1 {
+		say += fmt.Sprintf(", and %s nearly as full", diag.Plural(full-1, "other is", "others are"))
+	}
+	return []string{say}
+}
+
 // whyUnheard names ports that were paused and did not stop.
 func (r *Result) whyUnheard() []string {
 	s := r.setup
@@ -314,11 +385,32 @@ func (r *Result) whyUnfinished() []string {
 		lasting(f.Ideal), f.Part, f.From, f.To, about(f.Received), f.Bytes, lasting(r.End.At-f.Start))}
 }
 
-// about is a size in three digits, as sentences have it.
-func about(v units.Bytes) units.Bytes { return units.Bytes(threeDigits(int64(v))) }
+// about is a size in three digits, as sentences have it; lasting is a time likewise.
+func about(v units.Bytes) string {
+	return inDigits(int64(v), []scale{{"GB", int64(units.GB)}, {"MB", int64(units.MB)}, {"KB", int64(units.KB)}, {"B", 1}})
+}
 
-// lasting is a time likewise.
-func lasting(d units.Duration) units.Duration { return units.Duration(threeDigits(int64(d))) }
+func lasting(d units.Duration) string {
+	return inDigits(int64(d), []scale{{"s", int64(units.Second)}, {"ms", int64(units.Millisecond)}, {"us", int64(units.Microsecond)}, {"ns", 1}})
+}
+
+// scale is a unit with its size.
+type scale struct {
+	name string
+	size int64
+}
+
+// inDigits is v in three digits, in the largest unit that it has one of.
+func inDigits(v int64, scales []scale) string {
+	u := scales[len(scales)-1]
+	for _, x := range scales {
+		if v >= x.size {
+			u = x
+			break
+		}
+	}
+	return strconv.FormatFloat(float64(threeDigits(v))/float64(u.size), 'f', -1, 64) + u.name
+}
 
 func threeDigits(v int64) int64 {
 	unit := int64(1)
