@@ -21,7 +21,7 @@ import (
 func hashed(t testing.TB) (names []string, configs map[string]func() *engine.Config) {
 	configs = map[string]func() *engine.Config{}
 	kept := strings.Fields("b_incast8_hpccrepo c_parking_paper c_victim_hpccrepo d_perm16x4_paper e_victim_pfconly f_hdrm_200pct")
-	for _, r := range records(t, ours) {
+	for _, r := range records(t, keptRuns) {
 		if !slices.Contains(kept, r.Name) {
 			continue
 		}

@@ -163,10 +163,10 @@ func (r row) int(t testing.TB, column string) int {
 	return int(r.num(t, column))
 }
 
-// ours is the recorded runs that are kept with the tests.
-const ours = "testdata/reference"
+// keptRuns is the recorded runs that are kept with the tests.
+const keptRuns = "testdata/reference"
 
-// records reads all runs in a folder like ours, by name.
+// records reads all runs in a folder like keptRuns.
 func records(t testing.TB, dir string) []*recorded {
 	t.Helper()
 	inputs, err := filepath.Glob(filepath.Join(dir, "inputs", "*.json"))
@@ -245,7 +245,7 @@ func rows(t testing.TB, path string) []row {
 // everyRun is our recorded runs, and those below FABRICCTL_REFERENCE that we do not have or have otherwise.
 func everyRun(t testing.TB) []*recorded {
 	t.Helper()
-	all := records(t, ours)
+	all := records(t, keptRuns)
 	root := os.Getenv("FABRICCTL_REFERENCE")
 	if root == "" {
 		return all

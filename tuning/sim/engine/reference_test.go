@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -93,7 +92,7 @@ func (r *recorded) exact(t *testing.T) {
 
 // TestReferenceStarves: of one run only this is kept, that with half of the headroom no flow had ended after 20 ms.
 func TestReferenceStarves(t *testing.T) {
-	for _, r := range records(t, ours) {
+	for _, r := range records(t, keptRuns) {
 		if r.Name != "f_hdrm_50pct" {
 			continue
 		}
@@ -151,171 +150,4 @@ func (p *played) took(node int) (ifaces []int) {
 		}
 	}
 	return ifaces
-}
-
-// seeds is for how many of our own seeds a run with marks is played; the recorded one is one draw of the same kind.
-const seeds = 20
-
-// widened is by how much of their greatest value the span of our seeds is widened for a column, after the issue: 10 %, and for what is
-// decided by a few packets 20 %.
-func widened(column string) float64 {
-	if strings.Contains(column, "p99") || strings.Contains(column, "max") || strings.Contains(column, "longest") {
-		return 0.2
-	}
-	return 0.1
-}
-
-// TestReferenceMarks plays the recorded runs with marks with seeds of our own.
-func TestReferenceMarks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("twenty seeds of each run take half a minute")
-	}
-	for _, r := range everyRun(t) {
-		if r.Row == nil || r.deterministic() {
-			continue
-		}
-		t.Run(r.Name, func(t *testing.T) {
-			t.Parallel()
-			for _, s := range r.spans(t) {
-				if !s.holds() {
-					t.Errorf("%s was %v, ours are %v to %v", s.Column, s.Recorded, s.Least, s.Most)
-				}
-			}
-		})
-	}
-}
-
-// span is a recorded figure, and the least and the greatest of ours.
-type span struct {
-	Column                        string
-	Recorded, Least, Most, Median float64
-}
-
-func (s *span) holds() bool {
-	slack := widened(s.Column) * math.Abs(s.Most)
-	return s.Recorded >= s.Least-slack && s.Recorded <= s.Most+slack
-}
-
-// spans plays a run with many seeds and compares every column, and every flow's time in order of length.
-func (r *recorded) spans(t testing.TB) (all []span) {
-	t.Helper()
-	values := map[string][]float64{}
-	for seed := range uint64(seeds) {
-		p := r.play(t, 1000+seed)
-		m := p.totals(&r.In)
-		for c, v := range m {
-			values[c] = append(values[c], v)
-		}
-	}
-	for _, c := range slices.Sorted(maps.Keys(values)) {
-		if rec := r.Row[c]; rec != "" && c != "bq_switch" && c != "bq_port" {
-			v := slices.Sorted(slices.Values(values[c]))
-			all = append(all, span{c, r.Row.num(t, c), v[0], v[len(v)-1], v[len(v)/2]})
-		}
-	}
-	return all
-}
-
-// TestReferenceRates: what was acknowledged every 50 us, and the rates. Where all of our seeds agree, chance has not decided anything yet, and the
-// recorded figure is the same; elsewhere one in ten may lie outside our seeds' widened span, as the least or the greatest of 21 alike would.
-func TestReferenceRates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("twenty seeds of two runs")
-	}
-	for _, r := range everyRun(t) {
-		if len(r.Rates) == 0 {
-			continue
-		}
-		t.Run(r.Name, func(t *testing.T) {
-			t.Parallel()
-			var all []*played
-			for seed := range uint64(seeds) {
-				all = append(all, r.play(t, 3000+seed))
-			}
-			sure, outside, figures := 0, 0, 0
-			compare := func(what string, recorded float64, ours func(*played) int64) {
-				s := span{Column: "rate", Recorded: recorded, Least: math.Inf(1), Most: math.Inf(-1)}
-				for _, p := range all {
-					v := float64(ours(p))
-					s.Least, s.Most = min(s.Least, v), max(s.Most, v)
-				}
-				figures++
-				switch {
-				case s.Least == s.Most:
-					sure++
-					if s.Recorded != s.Least {
-						t.Errorf("%s is %v for all seeds, recorded was %v", what, s.Least, s.Recorded)
-					}
-				case !s.holds():
-					outside++
-				}
-			}
-			sum := map[engine.Time]float64{}
-			for _, x := range r.Rates {
-				at := engine.Time(x.int(t, "t_ns")) * engine.Nanosecond
-				i := all[0].flow(t, x)
-				sum[at] += x.num(t, "acked_bytes")
-				compare(fmt.Sprintf("acked by flow %d at %v ns", i, ns(at)), x.num(t, "acked_bytes"), func(p *played) int64 { return p.ackedAt(at, i) })
-				compare(fmt.Sprintf("rate of flow %d at %v ns", i, ns(at)), x.num(t, "rp_rate_bps"), func(p *played) int64 { return p.rateAt(at, i) })
-			}
-			for _, at := range slices.Sorted(maps.Keys(sum)) {
-				compare(fmt.Sprintf("acked by all flows at %v ns", ns(at)), sum[at], func(p *played) int64 { return p.ackedAt(at) })
-			}
-			if sure == 0 || outside*10 > figures {
-				t.Errorf("of %d figures, %d are the same for all seeds, and %d lie outside their span", figures, sure, outside)
-			}
-			t.Logf("reference: of %d figures %d are certain and equal, %d lie outside the span of our seeds", figures, sure, outside)
-		})
-	}
-}
-
-// TestReferenceMeans: means of 30 of our seeds against those of the reference's five, where five are enough to say a mean to 1 % (the
-// standard error is the recorded coefficient of variation over the root of five); 3 % are allowed.
-func TestReferenceMeans(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thirty seeds of three runs")
-	}
-	for _, r := range everyRun(t) {
-		if len(r.Spreads) == 0 {
-			continue
-		}
-		t.Run(r.Name, func(t *testing.T) {
-			t.Parallel()
-			for _, m := range r.means(t) {
-				if m.Sure && math.Abs(m.Ours-m.Recorded) > 0.03*m.Recorded {
-					t.Errorf("mean of %s is %v, recorded was %v", m.Column, m.Ours, m.Recorded)
-				}
-			}
-		})
-	}
-}
-
-// mean is a column of seed_spread.csv.
-type mean struct {
-	Column         string
-	Recorded, Ours float64
-	CV             float64 // percent, of the reference's seeds
-	Sure           bool    // the reference's mean is good for the comparison
-}
-
-func (r *recorded) means(t testing.TB) (all []mean) {
-	t.Helper()
-	const n = 30
-	sum := map[string]float64{}
-	for seed := range uint64(n) {
-		p := r.play(t, 2000+seed)
-		m := p.totals(&r.In)
-		for c, v := range m {
-			sum[c] += v
-		}
-	}
-	for _, x := range r.Spreads {
-		c := x["metric"]
-		if _, have := sum[c]; !have {
-			continue
-		}
-		cv := x.num(t, "cv_percent")
-		all = append(all, mean{c, x.num(t, "mean"), sum[c] / n, cv, cv/math.Sqrt(x.num(t, "seeds")) <= 1})
-	}
-	return all
 }

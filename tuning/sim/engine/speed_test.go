@@ -223,7 +223,7 @@ func processor() float64 {
 
 // xorshift is rounds of a loop that needs nothing but a processor.
 func xorshift() float64 {
-	const n = 300_000_000
+	const n = 100_000_000
 	used, x := processor(), uint64(1)
 	for range n {
 		x ^= x << 13
@@ -236,15 +236,10 @@ func xorshift() float64 {
 
 // chase is loads of a loop that waits for memory: each says where the next one is, anywhere in 64 MiB.
 func chase() float64 {
-	const n, loads = 16 << 20, 4_000_000
+	const n, loads = 16 << 20, 2_000_000
 	next := make([]uint32, n)
-	for i := range next {
-		next[i] = uint32(i)
-	}
-	d := seeded(1)
-	for i := n - 1; i > 0; i-- { // one circle through all (Sattolo)
-		j := d(i)
-		next[i], next[j] = next[j], next[i]
+	for i := range next { // one circle through all (Hull and Dobell 1962)
+		next[i] = (uint32(i)*1_664_525 + 1_013_904_223) % n
 	}
 	used, at := processor(), uint32(0)
 	for range loads {
