@@ -72,7 +72,7 @@ func configured(t testing.TB, net *intent.Net, o Options) *Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
+	t.Cleanup(func() { _ = l.Close() }) // a second time, where a test closes it
 	for _, d := range l.identity.Devices {
 		if h, ok := l.Box(d.Name).(*host.Host); ok {
 			settle(t, h, net.Device(d.Name))

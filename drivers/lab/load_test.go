@@ -37,7 +37,7 @@ func run(t testing.TB, l *Lab, text string, d units.Duration) *Loaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := l.Run(context.Background(), Load{Workload: w, Duration: d, Seed: 1})
+	out, err := l.Run(context.Background(), Load{Workload: w, Duration: d, Window: 3 * units.Millisecond, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestLoadsCount(t *testing.T) {
 		t.Errorf("a new switch has counted %d, %t", v, ok)
 	}
 	out := run(t, l, "incast:2", 10*units.Second)
-	if out.Window != 10*units.Millisecond || out.Duration != 10*units.Second || out.Result.Totals.Drops != 0 || len(out.NotLifted) != 0 {
+	if out.Window != 3*units.Millisecond || out.Duration != 10*units.Second || out.Result.Totals.Drops != 0 || len(out.NotLifted) != 0 {
 		t.Errorf("%+v", out)
 	}
 	sent := l.counter("host4", nic, observe.TxBytes.Of(3)) + l.counter("host3", nic, observe.TxBytes.Of(3)) + l.counter("host2", nic, observe.TxBytes.Of(3))
@@ -120,7 +120,7 @@ func TestBrokenDevicesShow(t *testing.T) {
 		counter           observe.Name
 	}{
 		{
-			"no PFC on a SONiC leaf", small(t), "incast:31,qps=4,to=host1",
+			"no PFC on a SONiC leaf", small(t), "incast:31,qps=2,to=host1",
 			func(_ *testing.T, l *Lab) {
 				l.Box("leaf1").(*sonic.Switch).Edit(func(db sonic.DB) {
 					for _, p := range l.identity.Device("leaf1").Ports {
@@ -132,7 +132,7 @@ func TestBrokenDevicesShow(t *testing.T) {
 			"priority 3 is lossy there", "leaf1", "Ethernet0", observe.Drop.Of(3),
 		},
 		{
-			"PFC and ECN as they should be", small(t), "incast:31,qps=4,to=host1", func(*testing.T, *Lab) {},
+			"PFC and ECN as they should be", small(t), "incast:31,qps=2,to=host1", func(*testing.T, *Lab) {},
 			func(r *sim.Result) bool { return r.Totals.Drops == 0 && r.Totals.Pauses > 0 && r.Totals.Marked > 0 },
 			"no packet was dropped", "leaf1", "Ethernet0", observe.ECNMarked.Of(3),
 		},

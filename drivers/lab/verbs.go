@@ -58,7 +58,7 @@ func (l *Lab) measure(ctx context.Context, tests []host.Test) ([]host.Outcome, e
 	if err != nil {
 		return nil, err
 	}
-	longest := time.Duration(0)
+	longest, dead := time.Duration(0), true
 	for k, i := range order {
 		part := slices.IndexFunc(r.Parts, func(g sim.Group) bool { return g.Name == w.Parts[k].Name })
 		if part < 0 {
@@ -68,9 +68,16 @@ func (l *Lab) measure(ctx context.Context, tests []host.Test) ([]host.Outcome, e
 		outcomes[i], took = outcomeOf(&tests[i], &w.Parts[k], &r.Parts[part], r)
 		longest = max(longest, took)
 		exact = exact && r.Parts[part].Unfinished == 0
+		dead = dead && outcomes[i].Dead
+	}
+	if dead { // what was sent was sent at the begin
+		o.Warmup = 1
+		if r, err = l.simulate(ctx, net, w, o, seed); err != nil {
+			return nil, err
+		}
 	}
 	duration := units.Duration(longest)
-	if exact { // all of it was simulated
+	if exact || dead { // all of it was simulated
 		duration = r.Measured
 	}
 	l.count(r, max(duration, 1))

@@ -23,6 +23,13 @@ func (h *Host) Listen() (string, error) {
 	return h.addr, nil
 }
 
+// Addr is where it listens, host:port.
+func (h *Host) Addr() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.addr
+}
+
 // listen takes connections at addr. The host's lock is held.
 func (h *Host) listen(addr string) error {
 	l, err := net.Listen("tcp", addr)

@@ -63,18 +63,16 @@ func at(c *ssh.Client, command string) string {
 		return "[gone]"
 	}
 	defer s.Close()
-	var b strings.Builder
-	s.Stdout, s.Stderr = &b, &b
-	err = s.Run(command)
+	out, err := s.CombinedOutput(command)
 	switch e, ok := errors.AsType[*ssh.ExitError](err); {
 	case err == nil:
-		return b.String() + "[0]"
+		return string(out) + "[0]"
 	case !ok:
-		return b.String() + "[gone]"
+		return string(out) + "[gone]"
 	case e.Signal() != "":
-		return b.String() + "[" + e.Signal() + "]"
+		return string(out) + "[" + e.Signal() + "]"
 	default:
-		return fmt.Sprintf("%s[%d]", &b, e.ExitStatus())
+		return fmt.Sprintf("%s[%d]", out, e.ExitStatus())
 	}
 }
 
