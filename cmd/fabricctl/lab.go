@@ -47,20 +47,20 @@ let traffic pass, which is simulated on what the devices hold.`,
 			}
 			var first *lab.Load
 			if workload != "" {
-				l, err := load.load(workload)
-				if err != nil {
+				if load.Workload, err = readWorkload(workload); err != nil {
 					return err
 				}
-				first = &l
+				first = &load.Load
 			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
-			return a.runLabUp(ctx, out, state, first, json)
+			return a.runLabUp(ctx, out, state, first, load.details, json)
 		},
 	}
 	up.Flags().StringVar(&out, "out", "", "directory for inventory.yaml and the credentials")
 	up.Flags().StringVar(&state, "state", "", "directory with what switches hold when they start")
-	up.Flags().StringVar(&workload, "load", "", "let a workload pass first, as lab load does")
+	up.Flags().StringVar(&workload, "load", "", "let a workload pass first, as lab load does, with the flags that begin so")
+	mustCompleteBy(up, "load", completeWorkload)
 	load.register(up, "load-")
 	c.AddCommand(up, a.newLabTell(), a.newLabLoad())
 	return c
@@ -74,7 +74,7 @@ type labJSON struct {
 	Load *lab.Loaded `json:"load,omitempty"` // what came of --load
 }
 
-func (a *app) runLabUp(ctx context.Context, dir, state string, first *lab.Load, json bool) error {
+func (a *app) runLabUp(ctx context.Context, dir, state string, first *lab.Load, details, json bool) error {
 	if info, err := os.Stat(state); state != "" && (err != nil || !info.IsDir()) {
 		return fail(exitUsage, "render --out writes one", "--state %s: not a directory that can be read", state)
 	}
@@ -82,15 +82,18 @@ func (a *app) runLabUp(ctx context.Context, dir, state string, first *lab.Load, 
 	if err != nil {
 		return err
 	}
-	l, err := lab.Up(m.net, lab.Options{Dir: dir, State: state, Log: a.log})
-	if err != nil {
+	var loaded *lab.Loaded
+	pass := func(l *lab.Lab) (err error) {
+		if first != nil {
+			if loaded, err = l.Run(ctx, *first); err != nil {
+				err = a.loadRefused(ctx, err)
+			}
+		}
 		return err
 	}
-	var loaded *lab.Loaded
-	if first != nil {
-		if loaded, err = l.Run(ctx, *first); err != nil {
-			return errors.Join(a.loadRefused(ctx, err), l.Close())
-		}
+	l, err := lab.Up(m.net, lab.Options{Dir: dir, State: state, Log: a.log, Ready: pass})
+	if err != nil {
+		return err
 	}
 	if json {
 		err = a.printJSON(labJSON{"fabricctl/lab/v1", l.Inventory, len(m.net.Devices), loaded})
@@ -98,7 +101,7 @@ func (a *app) runLabUp(ctx context.Context, dir, state string, first *lab.Load, 
 		_, err = fmt.Fprintln(a.sys.out, l.Inventory)
 	}
 	if err == nil && loaded != nil && !json {
-		err = a.showLoad(loaded, false)
+		err = a.showLoad(loaded, details, false)
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -1,61 +1,36 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/lab"
 	"github.com/fabricctl/fabricctl/model/diag"
-	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/tuning/sim"
 )
 
 // loadFlags are how a load is run in a lab.
 type loadFlags struct {
-	duration, window, warmup string
-	seed                     uint64
+	lab.Load
+	details bool
 }
 
 func (o *loadFlags) register(c *cobra.Command, prefix string) {
 	f := c.Flags()
-	f.StringVar(&o.duration, prefix+"duration", "10s", "how long the load lasts: what counters grow by is of so long")
-	f.StringVar(&o.window, prefix+"window", "", "how much of that is simulated (default 10ms)")
-	f.StringVar(&o.warmup, prefix+"warmup", "", "simulated before, and not counted (default 1ms)")
-	f.Uint64Var(&o.seed, prefix+"seed", 1, "decides what is drawn")
-}
-
-// load is a workload with these flags.
-func (o *loadFlags) load(workload string) (l lab.Load, err error) {
-	if l.Workload, err = observe.ParseWorkload(workload); err != nil {
-		hint := "for example: incast:8"
-		if e, ok := errors.AsType[*observe.Error](err); ok {
-			hint = cmp.Or(e.Hint, hint)
-		}
-		return l, fail(exitUsage, hint, "%w", err)
+	o.Duration = 10 * units.Second
+	f.Var(&span{&o.Duration}, prefix+"duration", "how long the load lasts: counters grow by what happens in it")
+	f.Var(&span{&o.Window}, prefix+"window", "how much of that is simulated (default 10ms)")
+	f.Var(&span{&o.Warmup}, prefix+"warmup", "simulated before, and not counted (default 1ms where a flow never ends)")
+	f.Uint64Var(&o.Seed, prefix+"seed", 1, "of all that is drawn; the same seed gives the same run on the same fabric")
+	f.BoolVar(&o.details, prefix+"details", false, "list every flow, queue, pause and buffer")
+	for _, name := range []string{"duration", "window", "warmup", "seed"} {
+		mustComplete(c, prefix+name)
 	}
-	l.Seed = o.seed
-	for _, x := range []struct {
-		name, text string
-		into       *units.Duration
-	}{{"duration", o.duration, &l.Duration}, {"window", o.window, &l.Window}, {"warmup", o.warmup, &l.Warmup}} {
-		if x.text == "" {
-			continue
-		}
-		d, err := units.ParseDuration(x.text)
-		if err != nil || d <= 0 {
-			return l, fail(exitUsage, "write a time such as 10ms", "--%s %s: not a time above 0", x.name, x.text)
-		}
-		*x.into = d
-	}
-	return l, nil
 }
 
 func (a *app) newLabLoad() *cobra.Command {
@@ -64,13 +39,13 @@ func (a *app) newLabLoad() *cobra.Command {
 		Use:   "load DIR WORKLOAD",
 		Short: "Let traffic pass over the emulated fabric, as its devices hold it now",
 		Long: `Let a workload pass over the fabric of the lab that runs with directory DIR. What its devices hold at that moment is
-parsed as that of real ones is, and simulated: 10ms after 1ms of warm-up, unless the flags say otherwise. What was
-counted is scaled to --duration and added to the counters of the devices, which show them over their own protocols.
-A workload that ends within what is simulated is counted as it is. Loads add up; a device that restarts begins anew.
-The answer is a simulator's, and not a measurement.
+understood as that of real ones is, and simulated: 10ms after 1ms of warm-up, unless flags say otherwise. What was
+counted in that is scaled to --duration and added to the counters of the devices, which show them over their own
+protocols. A workload that ends within what is simulated is counted as it is. Loads add up; a device that restarts
+begins anew. The result is a simulator's, and no measurement. Exit 0 says that the load passed, whatever was lost.
 
-WORKLOAD is as sim has it: incast:8, alltoall, single, ring,bytes=100MB, incast:8,class=training + background,load=30%.`,
-		Example: "  fabricctl lab load lab incast:8\n  fabricctl lab load lab incast:31,qps=8 --duration 60s\n" +
+WORKLOAD is as in sim: incast:8, 'pairs + background,load=30%', or a YAML file.`,
+		Example: "  fabricctl lab load lab incast:8\n  fabricctl lab load lab incast:31,qps=2 --duration 60s\n" +
 			"  fabricctl lab load lab 'pairs + background,load=30%' --seed 7 -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -78,22 +53,27 @@ WORKLOAD is as sim has it: incast:8, alltoall, single, ring,bytes=100MB, incast:
 			}
 			return nil
 		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+			return completeWorkload(c, args, word)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			json, err := a.wants("text", "json")
 			if err != nil {
 				return err
 			}
-			load, err := o.load(args[1])
-			if err != nil {
+			if o.Workload, err = readWorkload(args[1]); err != nil {
 				return err
 			}
 			ctx, cancel := a.limit(c.Context())
 			defer cancel()
-			out, err := lab.Pass(ctx, args[0], load)
+			out, err := lab.Pass(ctx, args[0], o.Load)
 			if err != nil {
 				return a.loadRefused(ctx, err)
 			}
-			return a.showLoad(out, json)
+			return a.showLoad(out, o.details, json)
 		},
 	}
 	o.register(c, "")
@@ -103,18 +83,10 @@ WORKLOAD is as sim has it: incast:8, alltoall, single, ring,bytes=100MB, incast:
 // loadRefused is the error of a load that came to nothing.
 func (a *app) loadRefused(ctx context.Context, err error) error {
 	if r, ok := errors.AsType[*sim.Refused](err); ok {
-		show.Findings(a.sys.err, notable(r.Findings))
+		a.simFindings(r.Findings)
 		return fail(exitError, "", "this load cannot be simulated: %s; nothing was counted", diag.Count(r.Findings.Count(diag.Error), "error"))
 	}
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		return interrupted(ctx, err)
-	}
-	return err
-}
-
-// notable is l without infos.
-func notable(l diag.List) diag.List {
-	return slices.DeleteFunc(slices.Clone(l), func(f diag.Finding) bool { return f.Severity == diag.Info })
+	return interrupted(ctx, err)
 }
 
 type labLoadJSON struct {
@@ -122,62 +94,18 @@ type labLoadJSON struct {
 	*lab.Loaded
 }
 
-// showLoad prints what a load came to. Drops in a lossless class, and a deadlock, are no error here: the lab is for breaking things.
-func (a *app) showLoad(out *lab.Loaded, json bool) error {
+// showLoad prints what a load came to.
+func (a *app) showLoad(out *lab.Loaded, details, json bool) error {
 	if json {
 		return a.printJSON(labLoadJSON{"fabricctl/lab-load/v1", out})
 	}
-	show.Findings(a.sys.err, notable(slices.Concat(out.NotLifted, out.Result.Findings)))
-	printLoad(a.sys.out, out)
-	return nil
-}
-
-// printLoad is the verdict: what passed, what was lost and where, and why.
-func printLoad(w io.Writer, out *lab.Loaded) {
-	r := out.Result
-	t := &r.Totals
-	line := func(label, format string, args ...any) {
-		show.Hang(w, show.Pad(label, 10), fmt.Sprintf(format, args...))
+	a.simFindings(slices.Concat(out.NotLifted, out.Result.Findings))
+	p := promise{}
+	for _, class := range out.Lossless {
+		p[class] = true
 	}
-	fmt.Fprintf(w, "%s, seed %d: simulated for %s, counted as %s; a model's answer, not a measurement\n", r.Workload, r.Seed, out.Window, out.Duration)
-	line("goodput", "%.1f Gbps of %s", float64(t.Goodput)/1e9, diag.Count(len(r.Flows), "flow"))
-	if n := t.Completed + t.Unfinished; n > 0 {
-		line("ended", "%d of %s", t.Completed, diag.Count(n, "flow"))
-	}
-	if c := t.Completion; c.Count > 0 {
-		line("completion", "p50 %s, p99 %s, p99.9 %s", c.P50, c.P99, c.P999)
-	}
-	if c := t.Latency; c.Count > 0 {
-		line("latency", "p50 %s, p99 %s, p99.9 %s", c.P50, c.P99, c.P999)
-	}
-	line("drops", "%s, %d of them in lossless classes", diag.Count(int(t.Drops), "packet"), t.Lossless)
-	for _, d := range r.Drops {
-		line("", "%s:%s priority %d%s: %s, %s", d.Device, d.Port, d.Queue, ofClass(d.Class), diag.Count(int(d.Packets), "packet"), d.Reason)
-	}
-	line("pauses", "%d, %s in all", t.Pauses, t.PausedTime)
-	line("marks", "%s, %s", diag.Count(int(t.Marked), "packet"), diag.Count(int(t.CNPs), "CNP"))
-	if t.WatchdogHit > 0 {
-		line("watchdog", "%s found stuck", diag.Count(int(t.WatchdogHit), "queue"))
-	}
-	if r.End.Why != "stop" && r.End.Why != "done" {
-		line("end", "%s", r.End.Words)
-	}
-	for _, list := range []struct {
-		label string
-		texts []string
-	}{{"why", r.Why}, {"assumed", r.Assumed}, {"down", out.Down}} {
-		label := list.label
-		for _, s := range list.texts {
-			line(label, "%s", s)
-			label = ""
-		}
-	}
-}
-
-// ofClass is " (training)", "" for a priority without a class.
-func ofClass(class string) string {
-	if class == "" {
-		return ""
-	}
-	return " (" + class + ")"
+	printSim(a.sys.out, out.Result, p, details)
+	sentences(a.sys.out, "down, and what is cabled to that", out.Down)
+	_, err := fmt.Fprintf(a.sys.out, "\ncounted on the devices: %s, of which %s were simulated\n", out.Duration, out.Window)
+	return err
 }

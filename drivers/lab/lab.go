@@ -84,10 +84,11 @@ func extOf(os string) string {
 
 // Options say where a lab leaves its files.
 type Options struct {
-	Dir    string        // inventory.yaml, ca/, known_hosts, password, control; created with mode 0700
-	Settle time.Duration // verbs tests that begin within it after one another take place together; 0 = DefaultSettle
-	State  string        // directory with what switches hold when they start, NAME.config_db.json or NAME.eos.cfg; "" = nothing
-	Log    *slog.Logger  // nil = silent
+	Dir    string           // inventory.yaml, ca/, known_hosts, password, control; created with mode 0700
+	Settle time.Duration    // verbs tests that begin within it after one another take place together; 0 = DefaultSettle
+	Ready  func(*Lab) error // called when all devices run, before the inventory says so; its error ends the lab
+	State  string           // directory with what switches hold when they start, NAME.config_db.json or NAME.eos.cfg; "" = nothing
+	Log    *slog.Logger     // nil = silent
 }
 
 // DefaultSettle is how long after a verbs test began another one still joins it.
@@ -129,6 +130,11 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 	}
 	if err := l.listen(f); err != nil {
 		return nil, err
+	}
+	if o.Ready != nil {
+		if err := o.Ready(l); err != nil {
+			return nil, err
+		}
 	}
 	return l, f.write("inventory.yaml", inventory(entries))
 }

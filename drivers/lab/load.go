@@ -28,6 +28,7 @@ type Loaded struct {
 	Duration  units.Duration `json:"duration"`   // that the counters of the devices are of
 	Window    units.Duration `json:"window"`     // that was simulated for them
 	Result    *sim.Result    `json:"result"`     // of the window
+	Lossless  []string       `json:"lossless"`   // classes that are lossless on some port
 	NotLifted diag.List      `json:"not_lifted"` // what devices hold and is not understood: it was not simulated
 	Down      []string       `json:"down"`       // ports that were shut down, or are cabled to one that was, "leaf1:Ethernet8"
 }
@@ -49,8 +50,15 @@ func (l *Lab) Run(ctx context.Context, load Load) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Loaded{Result: r, NotLifted: slices.Concat(diag.List{}, findings), Down: []string{}}
+	out := &Loaded{Result: r, Lossless: []string{}, NotLifted: slices.Concat(diag.List{}, findings), Down: []string{}}
 	for i := range net.Devices {
+		for j := range net.Devices[i].Policies {
+			for _, priority := range net.Devices[i].Policies[j].Lossless() {
+				if class := net.Devices[i].Classes[priority]; class != "" && !slices.Contains(out.Lossless, class) {
+					out.Lossless = append(out.Lossless, class)
+				}
+			}
+		}
 		for j := range net.Devices[i].Ports {
 			if p := &net.Devices[i].Ports[j]; p.State != l.identity.Devices[i].Ports[j].State {
 				out.Down = append(out.Down, net.Devices[i].Name+":"+cmp.Or(p.Iface, p.Name))

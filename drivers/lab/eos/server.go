@@ -33,6 +33,16 @@ func (s *Switch) Listen() (string, error) {
 	return l.Addr().String(), nil
 }
 
+// Addr is where it listens, host:port; "" before Listen.
+func (s *Switch) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Addr().String()
+}
+
 // Close stops the server, cuts its connections and waits for them.
 func (s *Switch) Close() error {
 	s.mu.Lock()
