@@ -28,8 +28,9 @@ func (c Counters) Get(iface string, n Name) (v uint64, ok bool) {
 // the quantity was not measured.
 type Observation struct {
 	Workload Workload
-	Goodput  *float64 // bits per second of payload, sum over flows
-	Fairness *float64 // Jain's index over the endless flows of the workload's first part, 1/n to 1
+	Goodput  *float64           // bits per second of payload, sum over flows
+	Parts    map[string]float64 // the same of each part of the workload, by its label
+	Fairness *float64           // Jain's index over the endless flows of the first part that has some, 1/n to 1
 
 	// Times of the parts that measure latency (probes, latency tests), or else completion times of flows of a known size.
 	P50, P99, P999 *time.Duration

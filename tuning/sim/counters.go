@@ -16,8 +16,13 @@ func (r *Result) Observation() observe.Observation {
 		Workload: r.setup.workload, Goodput: &goodput, Notes: append(append([]string{}, r.Why...), r.Assumed...),
 		Before: map[string]observe.Counters{}, After: map[string]observe.Counters{},
 	}
-	if r.Totals.Fairness > 0 {
-		o.Fairness = &r.Totals.Fairness
+	o.Parts = map[string]float64{}
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		o.Parts[p.Name] = float64(p.Goodput)
+		if o.Fairness == nil && p.Fairness > 0 {
+			o.Fairness = &p.Fairness
+		}
 	}
 	r.latency(&o)
 	for i := range r.raw.Ports {

@@ -151,7 +151,7 @@ func (b *builder) queue(x *port, c *engine.Queue, tc int, quantum int32) {
 		c.Kmin, c.Kmax = int64(q.ECN.Kmin), int64(max(q.ECN.Kmax, q.ECN.Kmin))
 		c.Pmax = float64(q.ECN.Pmax) / float64(100*units.OnePercent)
 	}
-	if !q.Lossless || b.options.NoPause {
+	if !q.Lossless && !x.pol.Pause.Send || b.options.NoPause {
 		c.Alpha, c.Pool = lossyAlpha, lossyPool
 	}
 }
@@ -163,8 +163,11 @@ func (b *builder) groups(i int) {
 	for g := range c.Groups {
 		buf, tc := bufferOf(&x.pol, g)
 		if !x.pol.Queues[g].Lossless || b.options.NoPause {
-			c.Groups[g] = engine.Group{} // lossy: as large as the pool, see switchesOf
-			continue
+			if buf.On && x.pol.Known.Has(intent.AreaBuffer) && (buf.Static > 0 || buf.Alpha.Num > 0) { // without PFC, what does not fit is lost
+				c.Groups[g] = b.group(i, tc, buf)
+				c.Groups[g].Lossless = false
+			}
+			continue // else lossy, and as large as the pool: see switchesOf
 		}
 		if !x.pol.Known.Has(intent.AreaBuffer) {
 			buf = b.usualBuffer(i)
@@ -279,7 +282,7 @@ func (b *builder) switchesOf() {
 	for i := range b.ports {
 		c := &b.Config.Ports[i]
 		for g := range c.Groups {
-			if c.Switch != engine.None && !c.Groups[g].Lossless {
+			if c.Switch != engine.None && !c.Groups[g].Lossless && c.Groups[g].Alpha == 0 && c.Groups[g].Static == 0 {
 				c.Groups[g].Static = b.Config.Switches[c.Switch].Pools[0].Size
 			}
 		}

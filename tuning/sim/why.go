@@ -163,7 +163,7 @@ func (r *Result) whyDrop(d *Drop) string {
 		say += fmt.Sprintf(": its headroom of %s was full (%s used); with frames of %s the link needs %s, and %s more until the neighbour stops",
 			units.Bytes(group.Headroom), units.Bytes(g.HeadroomMax), frame, about(need), about(wait))
 	case reasons()[engine.DropIngress]:
-		say += fmt.Sprintf(": priority %d is not lossless there, and its pool was full", d.Queue)
+		say += fmt.Sprintf(": priority %d is not lossless there, and what it may take of the pool was full", d.Queue)
 	case reasons()[engine.DropEgress]:
 		say += fmt.Sprintf(": priority %d is lossy there, and its queue held %s", d.Queue, about(units.Bytes(r.raw.Ports[i].Queues[d.Queue].Max)))
 	}
