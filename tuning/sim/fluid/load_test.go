@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,7 @@ func TestInvalid(t *testing.T) {
 		"start":      {"flow 0: a start at", func(m *Model) { m.Flows[0].Start = -1 }},
 		"no way":     {"flow 0: it crosses no link", func(m *Model) { m.Flows[0].Path = nil }},
 		"unknown":    {"flow 0: link 1 of 1", func(m *Model) { m.Flows[0].Path = []int{1} }},
+		"feedback":   {"feedback after 2s: at most 1s", func(m *Model) { m.Flows[0].Feedback = 2 * units.Second }},
 		"backwards":  {"flow 0: link 0 after link 0", func(m *Model) { m.Flows[0].Path = []int{0, 0} }},
 	} {
 		m := good
@@ -299,5 +301,52 @@ func TestScreen(t *testing.T) {
 	cancel()
 	if _, err := Screen(ctx, grid, Options{}, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Whatever makes sense has an answer in numbers, and none of them is outside of its limits.
+func TestAnyModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	pick := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, rng.Float64()) } // as likely in each decade
+	for i := range 100 {
+		timer := func() units.Duration { return units.Duration(pick(1e2, 1e7)) }
+		m := Model{
+			DCQCN: derive.DCQCN{
+				CNPInterval: timer(), AlphaTimer: timer(), RateTimer: timer(), ByteCounter: units.Bytes(pick(1, 1e9)) - 1, Recovery: 1 + rng.IntN(8),
+				Increase: units.BitRate(pick(1e5, 1e10)), Packet: units.Bytes(pick(64, 9216)),
+			},
+			Gain: pick(1e-4, 0.99), MinRate: units.BitRate(pick(1, 1e9)) - 1, Spaced: rng.IntN(2) == 0,
+		}
+		for range 1 + rng.IntN(3) {
+			kmin := units.Bytes(pick(1, 1e7)) - 1
+			m.Links = append(m.Links, Link{
+				Speed: units.BitRate(pick(1e9, 1e12)), Pause: units.Bytes(pick(1, 1e7)) - 1,
+				Ramp: derive.Ramp{Kmin: kmin, Kmax: kmin + units.Bytes(pick(1, 1e7)) - 1, Pmax: units.Percent(rng.IntN(101)) * units.OnePercent},
+			})
+		}
+		for range 1 + rng.IntN(3) {
+			first := rng.IntN(len(m.Links))
+			f := Flow{Count: 1 + rng.IntN(100), Line: units.BitRate(pick(1e9, 1e12)), Start: units.Duration(pick(1, 1e6)) - 1, Feedback: units.Duration(pick(1, 1e6)) - 1}
+			for l := first; l < len(m.Links); l += 1 + rng.IntN(2) {
+				f.Path = append(f.Path, l)
+			}
+			m.Flows = append(m.Flows, f)
+		}
+		s := solve(t, m, Options{Span: 3 * units.Millisecond})
+		for l, x := range s.Links {
+			sane := x.Min >= 0 && x.Min <= x.Mean*(1+1e-9) && x.Mean <= x.Max*(1+1e-9)+1e-9 && x.Max <= x.Peak && x.Used >= 0 && x.Used <= 1 && x.Marked >= 0 && x.Marked <= 1
+			if !sane || math.IsInf(x.Peak, 0) {
+				t.Errorf("model %d: link %d: %+v", i, l, x)
+			}
+		}
+		for k, f := range s.Flows {
+			line := m.Flows[k].Line
+			if !(f.Alpha >= 0 && f.Alpha <= 1+1e-9) || f.Min < 0 || f.Min > f.Mean+1 || f.Mean > f.Max+1 || f.Max > line || f.Goodput < 0 {
+				t.Errorf("model %d: flow %d of %s: %+v", i, k, line, f)
+			}
+		}
+		if x, ok := RestOf(m); ok && !(x.P > 0 && x.P <= 1 && x.Alpha >= 0 && x.Target >= x.Rate) {
+			t.Errorf("model %d: rest at %+v", i, x)
+		}
 	}
 }

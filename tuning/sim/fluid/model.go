@@ -28,7 +28,7 @@ type Model struct {
 	DCQCN   derive.DCQCN  // of every sender; a ByteCounter of 0 means that time alone raises rates
 	Spaced  bool          // each notification cuts, and comes a CNPInterval after the last: NICs. Else as published: a timer cuts if marks came since its last tick
 	Gain    float64       // g, the weight of a new mark in alpha: 1/256 in the paper
-	MinRate units.BitRate // below which no cut goes
+	MinRate units.BitRate // below which no cut goes; it is at least a packet a second
 	Links   []Link
 	Flows   []Flow
 }
@@ -57,6 +57,9 @@ type Flow struct {
 func Equal(d derive.DCQCN, n int, l Link, feedback units.Duration) Model {
 	return Model{DCQCN: d, Gain: 1. / 256, Links: []Link{l}, Flows: []Flow{{Count: n, Path: []int{0}, Line: l.Speed, Feedback: feedback}}}
 }
+
+// longest is the longest feedback time: what is on its way is remembered step by step.
+const longest = units.Second
 
 // validate says what makes no sense.
 func (m Model) validate() error {
@@ -106,8 +109,8 @@ func (f Flow) validate(links int) error {
 		return fmt.Errorf("rate %s and target %s, of a line of %s", f.Rate, f.Target, f.Line)
 	case !(f.Alpha >= 0 && f.Alpha <= 1):
 		return fmt.Errorf("an alpha of %v", f.Alpha)
-	case f.Start < 0 || f.Feedback < 0:
-		return fmt.Errorf("a start at %s, feedback after %s", f.Start, f.Feedback)
+	case f.Start < 0 || f.Feedback < 0 || f.Feedback > longest:
+		return fmt.Errorf("a start at %s, feedback after %s: at most %s", f.Start, f.Feedback, longest)
 	case len(f.Path) == 0:
 		return errors.New("it crosses no link")
 	}

@@ -1,6 +1,7 @@
 package fluid
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/fabricctl/fabricctl/model/units"
@@ -8,8 +9,8 @@ import (
 
 // Options say how far and how finely a model is followed.
 type Options struct {
-	Span units.Duration // 0 = 300 ms. A model that has come to rest is not followed further
-	Step units.Duration // 0 = a tenth of the shortest of DCQCN's timers, 5 us at most; never more than the shortest feedback
+	Span units.Duration // 0 = 300 ms, at most a minute. A model that has come to rest is not followed further
+	Step units.Duration // 0 = a tenth of DCQCN's times, 5 us at most; never more than the shortest feedback
 }
 
 const (
@@ -102,6 +103,9 @@ func Solve(m Model, o Options) (Solution, error) {
 	if err := m.validate(); err != nil {
 		return Solution{}, err
 	}
+	if o.Span < 0 || o.Step < 0 || o.Span > units.Minute {
+		return Solution{}, fmt.Errorf("a span of %s in steps of %s: at most a minute", o.Span, o.Step)
+	}
 	r := newRecord(m, o)
 	for range windows {
 		r.window()
@@ -131,7 +135,7 @@ func newRecord(m Model, o Options) *record {
 	r := &record{m: m, sample: span / windows / samples, peaks: make([]LinkState, len(m.Links))}
 	h := seconds(o.Step)
 	if h <= 0 {
-		h = min(seconds(m.DCQCN.CNPInterval)/10, seconds(m.DCQCN.RateTimer)/10, 5e-6)
+		h = min(seconds(m.DCQCN.CNPInterval)/10, seconds(m.DCQCN.RateTimer)/10, seconds(m.DCQCN.AlphaTimer)/m.Gain/2, 5e-6)
 	}
 	for _, f := range m.Flows {
 		if d := seconds(f.Feedback); d >= leastStep {

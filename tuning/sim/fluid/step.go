@@ -41,7 +41,7 @@ type solver struct {
 
 func newSolver(m Model, h float64) *solver {
 	s := &solver{
-		params: paramsOf(m), least: packets(m.MinRate, m.DCQCN.Packet), h: h,
+		params: paramsOf(m), least: max(packets(m.MinRate, m.DCQCN.Packet), 1), h: h, // a rate of nothing would hear of nothing
 		queues: make([]queue, len(m.Links)), flows: make([]flow, len(m.Flows)),
 	}
 	for i, l := range m.Links {
@@ -143,7 +143,7 @@ func (s *solver) move(part float64) {
 	x := part * s.h
 	for i := range s.flows {
 		f := &s.flows[i]
-		f.alpha = f.was.alpha + x*f.slope.alpha
+		f.alpha = min(max(f.was.alpha+x*f.slope.alpha, 0), 1)
 		f.target = min(max(f.was.target+x*f.slope.target, s.least), f.line)
 		f.rate = min(max(f.was.rate+x*f.slope.rate, s.least), f.line)
 	}
