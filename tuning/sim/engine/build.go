@@ -37,7 +37,7 @@ func newRun(cfg *Config) (*run, error) {
 			break
 		}
 	}
-	s.wheel = newWheel(int(s.clock)+numClocks, cfg.horizon())
+	s.wheel = newWheel(int(s.clock)+numClocks, np, cfg.horizon())
 	for i := range cfg.Switches {
 		s.buildSwitch(i)
 	}
@@ -242,12 +242,22 @@ func (c *Config) firstStart() Time {
 	return t
 }
 
+// longestFrame is the bytes of the longest frame that there will be.
+func (c *Config) longestFrame() Time {
+	t := &c.Transport
+	n := max(t.AckSize, t.CNPSize, t.PauseSize)
+	for i := range c.Flows {
+		n = max(n, c.Flows[i].Payload+t.Header)
+	}
+	return Time(n)
+}
+
 // horizon is the longest time between the start of a frame and its arrival.
 func (c *Config) horizon() Time {
-	t := Time(0)
+	t, frame := Time(0), c.longestFrame()+Time(c.Overhead)
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		t = max(t, p.Delay+8*maxFrame*Second/Time(p.Rate))
+		t = max(t, p.Delay+8*frame*Second/Time(p.Rate))
 	}
 	return t
 }

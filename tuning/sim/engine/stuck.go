@@ -16,15 +16,12 @@ type watch struct {
 
 // patience is enough for a few retransmissions, and for a few frames of the slowest sender and receiver there is.
 func (c *Config) patience() Time {
-	slow, frame := Time(0), c.Transport.AckSize
-	for i := range c.Flows {
-		frame = max(frame, c.Flows[i].Payload+c.Transport.Header)
-	}
+	slow, frame := Time(0), c.longestFrame()
 	for i := range c.NICs {
 		n := &c.NICs[i]
 		for _, rate := range []int64{n.React.MinRate, n.Drain} {
 			if rate > 0 {
-				slow = max(slow, 8*Time(frame)*Second/Time(rate))
+				slow = max(slow, 8*frame*Second/Time(rate))
 			}
 		}
 	}

@@ -35,12 +35,18 @@ const (
 
 const never = Time(1) << 62
 
-// newWheel makes a wheel of buckets of 256 ps, in which there is an event or a few at 100 to 1,000 hosts, and of enough of them
-// for events that are as far in the future as a horizon. For a far one buckets get wider too; beyond 134 us the heap has to do.
-func newWheel(slots int, horizon Time) wheel {
-	shift, log := uint(8), uint(13)
+// newWheel makes a wheel for a number of ports. Buckets are as wide as the time in which a fabric of that size, in use, has an
+// event or a few: 4 ns for a handful of hosts, 256 ps for a hundred and for more, where more buckets would cost more than they
+// save. There are enough of them for events that are as far in the future as a horizon. For a far one they get wider; beyond
+// 134 us the heap has to do.
+func newWheel(slots, ports int, horizon Time) wheel {
+	shift := uint(8)
+	for n := 256; n > ports && shift < 12; n /= 2 {
+		shift++
+	}
+	log := uint(6)
 	for Time(1)<<(shift+log) <= horizon && log < 17 {
-		if log < 15 || shift == 10 {
+		if log < 15 || shift >= 10 {
 			log++
 		} else {
 			shift++

@@ -18,7 +18,7 @@ func TestWheel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		const slots = 200
 		horizon := Time(1) << (10 + r.IntN(20))
-		w := newWheel(slots, horizon)
+		w := newWheel(slots, 1+r.IntN(500), horizon)
 		var list []event
 		now, seq := Time(0), uint64(0)
 		for step := range 5000 {
