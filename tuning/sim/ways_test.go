@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -61,6 +62,24 @@ func TestWays(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestUneven: two flows that hash to one of two ways are told from two that do not.
+func TestUneven(t *testing.T) {
+	n := example(t, "small")
+	said := 0
+	for seed := range uint64(8) {
+		r := run(t, n, "single,hosts=host1,to=host9 + single,hosts=host2,to=host10", Options{Duration: units.Millisecond}, seed)
+		collide := r.busyPart(r.setup.mustFind(t, "leaf1", "Ethernet64")) > 0.9 || r.busyPart(r.setup.mustFind(t, "leaf1", "Ethernet72")) > 0.9
+		if says := strings.Contains(strings.Join(r.Why, "\n"), "ways up from leaf1 are used unevenly: leaf1:Ethernet"); says != collide {
+			t.Errorf("seed %d: %s\n%s", seed, r.Totals.Goodput, strings.Join(r.Why, "\n"))
+		} else if says {
+			said++
+		}
+	}
+	if said == 0 || said == 8 {
+		t.Errorf("%d of 8 seeds collide", said)
 	}
 }
 

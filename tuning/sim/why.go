@@ -15,7 +15,7 @@ import (
 func (r *Result) why() []string {
 	var all []string
 	for _, about := range []func() []string{
-		r.whyEnd, r.whyBusy, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whyUnheard, r.whyWatchdog, r.whyUnfinished,
+		r.whyEnd, r.whyBusy, r.whyUneven, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whyUnheard, r.whyWatchdog, r.whyUnfinished,
 	} {
 		all = append(all, about()...)
 	}
@@ -299,6 +299,46 @@ func (r *Result) whyRoot() []string {
 	return []string{say + ", and the pauses go around in a circle"}
 }
 
+// busyPart is the part of the time for which a port sent.
+func (r *Result) busyPart(i int) float64 {
+	x, c := &r.raw.Ports[i], r.setup.Config
+	return part(wire(int64(x.TxBytes)+int64(x.TxFrames)*int64(c.Overhead), c.Ports[i].Rate), r.raw.Span)
+}
+
+// whyUneven names the switch whose ways up are used least evenly, where one of them is full: flows have hashed to the same way.
+func (r *Result) whyUneven() []string {
+	s := r.setup
+	least, most := make([]int, len(s.switches)), make([]int, len(s.switches)) // ports by switch, and 1 more
+	for i := range s.ports {
+		sw, peer := s.Config.Ports[i].Switch, s.Config.Ports[s.Config.Ports[i].Peer].Switch
+		if sw == engine.None || peer == engine.None || s.switches[peer].Tier <= s.switches[sw].Tier {
+			continue
+		}
+		if least[sw] == 0 || r.busyPart(i) < r.busyPart(least[sw]-1) {
+			least[sw] = i + 1
+		}
+		if most[sw] == 0 || r.busyPart(i) > r.busyPart(most[sw]-1) {
+			most[sw] = i + 1
+		}
+	}
+	worst, say := 0.5, ""
+	for sw := range s.switches {
+		if most[sw] == 0 || r.busyPart(most[sw]-1) < busy {
+			continue
+		}
+		low, high := r.busyPart(least[sw]-1), r.busyPart(most[sw]-1)
+		if ratio := low / high; ratio < worst {
+			worst = ratio
+			say = fmt.Sprintf("ways up from %s are used unevenly: %s for %.3g%% of the time and %s for %.3g%%, since flows have hashed to the same way",
+				s.switches[sw].Name, s.name(most[sw]-1), 100*high, s.name(least[sw]-1), 100*low)
+		}
+	}
+	if say == "" {
+		return nil
+	}
+	return []string{say}
+}
+
 // busy is the part of the time from which on a link is said to be what limits.
 const busy = 0.9
 
@@ -308,9 +348,7 @@ func (r *Result) whyBusy() []string {
 	best, most := -1, 0.0
 	full := 0
 	for i := range s.ports {
-		x, c := &r.raw.Ports[i], &s.Config.Ports[i]
-		bytes := int64(x.TxBytes) + int64(x.TxFrames)*int64(s.Config.Overhead)
-		part := part(wire(bytes, c.Rate), r.raw.Span)
+		part := r.busyPart(i)
 		if part > most {
 			best, most = i, part
 		}
