@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -69,7 +70,12 @@ func countScalar() *scalar {
 	schema := textSchema(`[a-z._-]+(\{priority\})?=(ethtool|rdma|dcb):[A-Za-z0-9_.{}-]{1,64}(\*[1-9][0-9]{0,9})?`)
 	return &scalar{noun: "counter such as pfc.rx.{priority}=ethtool:rx_prio{priority}_pause", schema: schema, parse: func(s string) (string, *problem) {
 		if _, err := profiles.ParseCounting(s); err != nil {
-			return "", &problem{"value", "is not a counter: " + err.Error(), "write NAME=WHERE:AS, such as cnp.sent=rdma:np_cnp_sent; *1000 at the end makes microseconds nanoseconds"}
+			hint := "write NAME=WHERE:AS, such as cnp.sent=rdma:np_cnp_sent; *1000 at the end makes microseconds nanoseconds; docs/counters.md has the names"
+			name, _, _ := strings.Cut(s, "=")
+			if meant := didYouMean(name, profiles.CounterNames()); meant != "" && !slices.Contains(profiles.CounterNames(), name) {
+				hint = meant
+			}
+			return "", &problem{"value", "is not where a counter is: " + err.Error(), hint}
 		}
 		return s, nil
 	}}

@@ -56,7 +56,7 @@ func ParseCounting(text string) (Counting, error) {
 	case !countingAs.MatchString(strings.Replace(as, inPriority, "0", 1)) || !ok:
 		return Counting{}, fmt.Errorf("%q is not a counter such as pfc.rx.{priority}=ethtool:rx_prio{priority}_pause", shorten(text))
 	case !slices.Contains(CounterNames(), name):
-		return Counting{}, fmt.Errorf("%q is not the name of a counter: %s", shorten(name), strings.Join(CounterNames(), ", "))
+		return Counting{}, fmt.Errorf("%q is not the name of a counter of a NIC", shorten(name))
 	case !slices.Contains([]string{ByEthtool, ByRDMA, ByDCB}, where):
 		return Counting{}, fmt.Errorf("%q is not where counters are shown: ethtool, rdma or dcb", shorten(where))
 	case where == ByDCB && as != "requests" && as != "indications":

@@ -31,7 +31,7 @@ func TestParseCounting(t *testing.T) {
 		"cnp.sent=rdma:a*01":                    "is not a counter such as",
 		"cnp.sent=rdma:a*1e3":                   "is not a counter such as",
 		"cnp.sent=rdma:{priority}{priority}":    "is not a counter such as",
-		"cnp.send=rdma:a":                       `"cnp.send" is not the name of a counter: pfc.rx.{priority}, `,
+		"cnp.send=rdma:a":                       `"cnp.send" is not the name of a counter of a NIC`,
 		"cnp.sent=sysfs:a":                      `"sysfs" is not where counters are shown`,
 		"pfc.rx.{priority}=dcb:pauses":          `no "pauses"`,
 		"pfc.rx.{priority}=ethtool:rx_pause":    "on one side alone",

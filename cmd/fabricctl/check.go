@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ import (
 )
 
 func (a *app) newCheck() *cobra.Command {
-	var o loginFlags
+	var o checkFlags
 	c := &cobra.Command{
 		Use:   "check [DEVICE...]",
 		Short: "Compare everything the model says with what the devices do, owned or not",
@@ -25,28 +26,59 @@ func (a *app) newCheck() *cobra.Command {
 ECN, scheduling, watchdog, and on hosts the MTU and the NCCL file. The rules judge the live fabric too. What manage
 says to ignore is not compared. Nothing is written and no lease is taken: check can run beside an apply.
 
+With --counters the counters of the model's interfaces are read too, over the device's own protocol: pauses, marks, drops,
+watermarks, the watchdog, and on hosts notifications and RDMA errors. The text shows what is not zero; what a device does not
+count is said, and is not zero. Since counters run from the day on which they were cleared, --during reads them twice and shows
+what was added. docs/counters.md says which there are, and how old a reading may be.
+
 drift looks at what the model owns and how apply would repair it; check looks at everything that is modelled, so it is
 the one to ask while everything is only observed.
 
 Exit 0 when all devices that were compared agree, 2 when one differs or the rules find an error in the live fabric, 1
-when one could not be read, or not in the time of --timeout (that counts more; the others are compared all the same). What a device says nothing about
-is "not known" and fails nothing, and neither does what is in maintenance; planned and absent devices are not contacted.`,
-		Example:           "  fabricctl check -f fabric.yaml -f inventory.yaml\n  fabricctl check -f pod1/ leaf1 leaf2 -o json",
+when one could not be read, or its counters where they were asked for, or not in the time of --timeout (that counts more;
+the others are compared all the same). What a device says nothing about is "not known" and fails nothing, and neither does
+what is in maintenance; planned and absent devices are not contacted.`,
+		Example:           "  fabricctl check -f fabric.yaml -f inventory.yaml\n  fabricctl check -f pod1/ leaf1 leaf2 -o json\n  fabricctl check -f pod1/ --counters --during 10s",
 		ValidArgsFunction: a.completeDevices,
 		RunE:              func(c *cobra.Command, args []string) error { return a.runCheck(c.Context(), o, args) },
 	}
-	o.register(c)
+	o.login.register(c)
+	c.Flags().BoolVar(&o.counters, "counters", false, "read counters too, and show what is not zero")
+	c.Flags().DurationVar(&o.during, "during", 0, "with --counters: read them twice, so long apart, and show what was added")
 	return c
 }
 
-func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
+type checkFlags struct {
+	login    loginFlags
+	counters bool
+	during   time.Duration
+}
+
+// counting is what is asked of counters; nil = nothing.
+func (o checkFlags) counting() (*check.Counting, error) {
+	switch {
+	case o.during < 0:
+		return nil, fail(exitUsage, "for example: --during 10s", "--during %s is not a time to wait", o.during)
+	case o.during > 0 && !o.counters:
+		return nil, fail(exitUsage, "add --counters", "--during says how long to count, and nothing is counted without --counters")
+	case !o.counters:
+		return nil, nil
+	}
+	return &check.Counting{During: o.during}, nil
+}
+
+func (a *app) runCheck(ctx context.Context, o checkFlags, args []string) error {
 	ctx, cancel := a.limit(ctx)
 	defer cancel()
 	json, err := a.wants("text", "json")
 	if err != nil {
 		return err
 	}
-	ts, err := a.targets(ctx, o, nil)
+	counting, err := o.counting()
+	if err != nil {
+		return err
+	}
+	ts, err := a.targets(ctx, o.login, nil)
 	if err != nil {
 		return err
 	}
@@ -58,7 +90,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 		return err
 	}
 	fmt.Fprintf(a.sys.err, "reading %s\n", diag.Count(reading(net), "device"))
-	r, err := check.Live(ctx, net, ts.model.fabric, check.Options{Open: ts.openNamed, Held: a.heldOn(net.Fabric), Parallel: a.parallel})
+	r, err := check.Live(ctx, net, ts.model.fabric, check.Options{Open: ts.openNamed, Held: a.heldOn(net.Fabric), Parallel: a.parallel, Counting: counting})
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -70,7 +102,7 @@ func (a *app) runCheck(ctx context.Context, o loginFlags, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Unread():
+	case r.Unread() || r.Uncounted():
 		return done(exitError)
 	case r.Differs() || r.Findings.HasErrors():
 		return done(exitChanges)
@@ -209,6 +241,11 @@ func checkText(d *check.Device) string {
 		line("%s%s", show.PortList(x.Ports), idle)
 		for _, v := range x.Values {
 			line("  %s", strings.TrimRight(show.Pad(v.Name, name+3)+show.Pad("live "+v.Live, live+8)+show.Pad("model "+v.Model, asked+9)+v.From.String(), " "))
+		}
+	}
+	if d.Counters != nil {
+		for _, l := range counterLines(d.Counters) {
+			line("%s", l)
 		}
 	}
 	for _, a := range d.Areas {

@@ -346,7 +346,7 @@ func printFact(w io.Writer, f factJSON, wide int) {
 		values = headroomTable(f.Rows)
 	case f.Knob != nil:
 		values = f.Knob.Lines()
-	case f.Key == "traps":
+	case f.Key == "traps" || f.Key == "counters":
 		values = f.Values
 	}
 	for _, v := range values {

@@ -57,6 +57,7 @@ type Device struct {
 	Missing     []string     `json:"missing_ports,omitempty"` // interface names of the model that the device does not show
 	Unbound     []string     `json:"unbound_ports,omitempty"` // ports of the model without an interface name: not compared
 	Findings    diag.List    `json:"findings,omitempty"`      // about how the configuration reads
+	Counters    *Counters    `json:"counters,omitempty"`      // where they were asked for
 }
 
 // Area is one area of a device: on how many ports it was compared, differs, or is not known.
@@ -89,6 +90,7 @@ type Options struct {
 	Open     func(ctx context.Context, device string) (*drivers.View, error) // a new connection
 	Held     func(*intent.Device, render.Facts) []string                     // who holds it or a port of it, by zero facts where it is not read; nil = nobody looks
 	Parallel int                                                             // devices at a time, at least 1
+	Counting *Counting                                                       // reads counters too; nil = none
 }
 
 // Differs reports whether something active does otherwise than the model says, or is not there.
@@ -165,6 +167,9 @@ func look(ctx context.Context, want intent.Device, o Options, c *profiles.Catalo
 	}
 	bound := want.Bind(is.facts.Aliases)
 	d.compare(&bound, lifted)
+	if o.Counting != nil {
+		d.tell(&bound, is.counted)
+	}
 	if want.Host && c != nil {
 		nics = render.Fitted(want, is.facts, c)
 	}
@@ -173,8 +178,9 @@ func look(ctx context.Context, want intent.Device, o Options, c *profiles.Catalo
 
 // holding is what a device holds, and what it says of itself.
 type holding struct {
-	config render.Config
-	facts  render.Facts
+	config  render.Config
+	facts   render.Facts
+	counted counted
 }
 
 // lift reads what a device does.
@@ -210,7 +216,11 @@ func lift(ctx context.Context, want intent.Device, o Options, d *Device) (lifted
 		}
 	}
 	d.Findings = l.Sort()
-	return lifted, holding{c, f}, nil
+	is = holding{config: c, facts: f}
+	if o.Counting != nil {
+		is.counted = count(ctx, dev, *o.Counting)
+	}
+	return lifted, is, nil
 }
 
 // liveFindings are what the rules say of the live fabric and not of the model, and what is found of its hosts' fleet.

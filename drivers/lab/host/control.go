@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // control is something that can be done to a host from outside of it.
@@ -33,6 +35,13 @@ func controls() []control {
 			return h.Misbehave(a[0], a[1], Wrong(a[2]))
 		})},
 		{"jobs LINK N", "let running programs have N queue pairs", 2, nothing(withNumber((*Host).SetJobs, 0))},
+		{"count LINK COUNTER N", "let a NIC have counted so much, by the counter's canonical name: count rdma0 cnp.sent 7", 3, nothing(func(h *Host, a []string) error {
+			n, err := strconv.ParseUint(a[2], 10, 64)
+			if err != nil {
+				return fmt.Errorf("%q is not a number of a counter", a[2])
+			}
+			return h.Count(a[0], observe.Name(a[1]), n)
+		})},
 		{"gid LINK N", "move the GID of its IPv4 address to index N; -1 takes it away", 2, nothing(withNumber((*Host).SetGID, -1))},
 		{"firmware LINK on|off", "let the NIC's firmware rule QoS, or not", 2, nothing(func(h *Host, a []string) error {
 			if a[1] != on && a[1] != off {

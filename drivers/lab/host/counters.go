@@ -126,6 +126,23 @@ func (h *Host) AddCounters(values map[observe.Port]uint64) {
 	observe.Add(h.counted, values)
 }
 
+// Count sets one counter of a link's NIC and leaves the others as they are.
+func (h *Host) Count(link string, name observe.Name, v uint64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, err := h.nicOn(link); err != nil {
+		return err
+	}
+	if _, ok := observe.Describe(name); !ok {
+		return fmt.Errorf("%q is not the name of a counter", name)
+	}
+	if h.counted == nil {
+		h.counted = map[observe.Port]uint64{}
+	}
+	h.counted[observe.Port{Iface: link, Name: name}] = v
+	return nil
+}
+
 // shownCount is one counter that a NIC shows.
 type shownCount struct {
 	observe.Port
