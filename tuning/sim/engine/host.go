@@ -28,8 +28,13 @@ func (s *run) sendNext(p *port, pi int32, n *nic) {
 		return
 	}
 	for len(n.paced) > 0 && s.snd[n.paced[0]].next <= s.now {
-		q := &s.snd[n.paced[0]]
+		fi := n.paced[0]
+		q := &s.snd[fi]
 		s.unpace(n)
+		if s.waits(n, q) {
+			s.pace(n, fi)
+			continue
+		}
 		n.enable(p, q)
 	}
 	for {

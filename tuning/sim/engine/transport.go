@@ -4,8 +4,9 @@ package engine
 
 // A sender is the sending end of a flow; of a READ, the responder.
 type sender struct {
-	next Time // when it may send again, by its rate
-	gap  Time // between full frames
+	next Time    // when it may send again, by its rate
+	gap  Time    // between full frames
+	owed float64 // of a gap that is longer than a step of the rate: bits that are still to go by at next
 
 	nxt, una uint32 // packets: the next to send, the first not acknowledged
 	lim      uint32 // the first that may not be sent yet
@@ -117,9 +118,40 @@ func (s *run) sendData(p *port, pi int32, n *nic, fi uint32, q *sender) {
 		if q.next <= p.busy {
 			n.enable(p, q)
 		} else {
+			s.wait(n, q, gap)
 			s.pace(n, int32(fi))
 		}
 	}
+}
+
+// wait has a flow that is to wait for longer than a step of its rate be looked at after each of them: from a rate near zero it would not come
+// back for long, though it is allowed much more by then. The reference does not look.
+func (s *run) wait(n *nic, q *sender, gap Time) {
+	if s.compat || n.react == nil || !q.cc.active || gap <= n.react.RateTimer {
+		return
+	}
+	q.next -= gap - n.react.RateTimer
+	q.owed = float64(gap-n.react.RateTimer) * q.cc.rate
+}
+
+// waits is a look at such a flow: whether it has to wait on, and until when.
+func (s *run) waits(n *nic, q *sender) bool {
+	if q.owed == 0 {
+		return false
+	}
+	s.catchUp(q, n.react)
+	left := Time(q.owed / q.cc.rate)
+	if left <= 0 {
+		q.owed = 0
+		return false
+	}
+	step := min(left, n.react.RateTimer)
+	q.owed -= float64(float64(step) * q.cc.rate)
+	if step == left {
+		q.owed = 0
+	}
+	q.next = s.now + step
+	return true
 }
 
 // take deals with a frame that has reached a NIC.
