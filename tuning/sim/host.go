@@ -243,7 +243,7 @@ func (b *builder) paper(c *engine.NIC) {
 	}
 }
 
-// slowBuffer is what a slow NIC keeps of each priority unless its fault says so.
+// slowBuffer is what a slow or storming NIC keeps of each priority unless its fault says so.
 const slowBuffer = units.MB
 
 // breakNICs gives NICs their faults.
@@ -281,6 +281,9 @@ func (b *builder) breakNICs() {
 				s.Priorities = lossless
 			}
 			c.Storms = append(c.Storms, s)
+			if c.Buffer == 0 {
+				c.Buffer = int64(slowBuffer) // for what is on its way until its pauses are obeyed
+			}
 		}
 		if !hit {
 			b.found.Errorf("sim-fault", diag.Pos{}, "name a host with an active link", "fault %s: %s has no NIC there", f, f.Device)
