@@ -156,9 +156,9 @@ func TestDemoLossless(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", code, &out, &errs)
 	}
 	for _, want := range []string{
-		`(?s)drops +0 packets, 0 of them.*\$ ssh leaf1 'enable; configure; interface Ethernet2/1; no service-profile.*drops +[1-9]\d* packets`,
+		`(?s)lost +nothing\n.*\$ ssh leaf1 'enable; configure; interface Ethernet2/1; no service-profile.*lost +[1-9]\d* packets, [1-9]\d* of them of lossless classes`,
 		`(?s)"Ethernet1/1": \{\s+"inDiscards": \d+,\s+"outDiscards": [1-9]`,
-		`(?s)lost +[1-9]\d* packets, [1-9]\d* of them of lossless classes.*\(exit 1\)\n.*apply.*drops +0 packets`,
+		`(?s)lost +[1-9]\d* packets, [1-9]\d* of them of lossless classes.*\(exit 1\)\n.*fabricctl apply.*lost +nothing\n`,
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("no match for %s in\n%s", want, &out)
