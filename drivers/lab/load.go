@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/observe"
@@ -78,6 +79,7 @@ func (l *Lab) simulate(ctx context.Context, net *intent.Net, w observe.Workload,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errClosed) })()
+	o.Faults = append(o.Faults, l.troubles(net)...)
 	r, err := sim.Run(ctx, net, w, o, seed)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -86,6 +88,24 @@ func (l *Lab) simulate(ctx context.Context, net *intent.Net, w observe.Workload,
 		return nil, err
 	}
 	return r, nil
+}
+
+// troubles are the NICs that receive badly, as faults of a simulation.
+func (l *Lab) troubles(net *intent.Net) (fs []sim.Fault) {
+	for i := range net.Devices {
+		h, ok := l.boxes[net.Devices[i].Name].(*host.Host)
+		if !ok {
+			continue
+		}
+		for _, t := range h.Troubles() {
+			f := sim.Fault{Kind: sim.Slow, Device: net.Devices[i].Name, Port: t.Link, Rate: t.Drain}
+			if t.Storm {
+				f = sim.Fault{Kind: sim.Storm, Device: f.Device, Port: f.Port}
+			}
+			fs = append(fs, f)
+		}
+	}
+	return fs
 }
 
 // count adds what was counted in a result to the devices, as if it had gone on like that for a duration.

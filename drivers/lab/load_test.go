@@ -179,6 +179,46 @@ func TestBrokenDevicesShow(t *testing.T) {
 	}
 }
 
+// A NIC that storms stops its port; the watchdog sees it where the window is long enough, and empties the queue. One that is slow
+// pauses, and lets through what it takes.
+func TestTroubledNICs(t *testing.T) {
+	l := configured(t, wanted(t, pod), Options{})
+	h := l.Box("host1").(*host.Host)
+	w, err := observe.ParseWorkload("incast:2,hosts=host1/host2/host3,qps=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Control("storm", "rdma0", "on"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := l.Run(t.Context(), Load{Workload: w, Window: 450 * units.Millisecond, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := out.Result; r.Totals.WatchdogHit == 0 || l.counter("leaf1", "Ethernet1/1", observe.WatchdogStuck.Of(3)) == 0 {
+		t.Errorf("a storm: %+v\n%s", r.Totals, strings.Join(r.Why, "\n"))
+	}
+	if shown, _ := h.Control("show"); !strings.Contains(shown, "rdma0: pauses its switch without end\n") {
+		t.Error(shown)
+	}
+	for _, words := range [][]string{{"storm", "rdma0", "off"}, {"slow", "rdma0", "50Gbps"}} {
+		if _, err := h.Control(words...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := run(t, l, "incast:2,hosts=host1/host2/host3,qps=2", 0).Result; r.Totals.Goodput > 50*units.Gbps || r.Totals.Pauses == 0 || r.Totals.Drops != 0 {
+		t.Errorf("a slow NIC: %+v\n%s", r.Totals, strings.Join(r.Why, "\n"))
+	}
+	if _, err := h.Control("slow", "rdma0", "off"); err != nil || len(h.Troubles()) != 0 {
+		t.Errorf("%v %v", err, h.Troubles())
+	}
+	for _, words := range [][]string{{"storm", "rdma0", "x"}, {"slow", "rdma0", "50"}, {"slow", "eth9", "off"}} {
+		if _, err := h.Control(words...); err == nil {
+			t.Errorf("%q was taken", words)
+		}
+	}
+}
+
 // The answer over the control socket is that of the lab itself.
 func TestPass(t *testing.T) {
 	l := configured(t, wanted(t, pod), Options{})

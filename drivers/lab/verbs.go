@@ -134,7 +134,7 @@ func partOf(t *host.Test) (p observe.Part, sized bool) {
 	}
 	dscp := tos >> 2
 	p.DSCP = &dscp
-	if total := t.Iterations * t.Size; t.Duration == 0 && !t.Latency && total*t.QPs <= largestExact {
+	if total := t.Iterations * t.Size; t.Duration == 0 && !t.Latency && total <= largestExact/t.QPs {
 		p.Bytes, p.Start, sized = units.Bytes(total), sim.DefaultWarmup, true
 	}
 	return p, sized

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // control is something that can be done to a host from outside of it.
@@ -59,6 +60,22 @@ func controls() []control {
 				h.SetOwners(s)
 			}
 			return nil
+		})},
+		{"storm LINK on|off", "let a NIC pause its switch without end, and take nothing in", 2, nothing(func(h *Host, a []string) error {
+			if a[1] != on && a[1] != off {
+				return fmt.Errorf("%q is not on or off", a[1])
+			}
+			return h.Storm(a[0], a[1] == on)
+		})},
+		{"slow LINK RATE|off", "let a NIC take in no more than a rate, such as 50Gbps", 2, nothing(func(h *Host, a []string) error {
+			if a[1] == off {
+				return h.Slow(a[0], 0)
+			}
+			rate, err := units.ParseBitRate(a[1])
+			if err != nil {
+				return err
+			}
+			return h.Slow(a[0], rate)
 		})},
 		{"clock slow|full", "let the CPU clock below its highest frequency, which perftest notes", 1, nothing(func(h *Host, a []string) error {
 			if a[0] != "slow" && a[0] != "full" {
@@ -200,6 +217,13 @@ func (h *Host) show() string {
 			if how := n.wrong[scope]; how != Behaves {
 				fmt.Fprintf(&b, "%s: %s goes wrong: %s\n", l.Name, scope, how)
 			}
+		}
+	}
+	for _, l := range h.links {
+		if n := h.nics[l.Name]; n != nil && n.storm {
+			fmt.Fprintf(&b, "%s: pauses its switch without end\n", l.Name)
+		} else if n != nil && n.drain > 0 {
+			fmt.Fprintf(&b, "%s: takes in no more than %s\n", l.Name, n.drain)
 		}
 	}
 	c := h.counters

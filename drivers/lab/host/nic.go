@@ -10,6 +10,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // nic is the state of a link's hardware and driver besides its MTU. The host's lock guards it.
@@ -26,6 +27,8 @@ type nic struct {
 	downs int              // how often its link went down, dcbnl aside
 	down  bool             // it is down
 	stays bool             // the next time that it goes down it stays there
+	storm bool             // it pauses its switch without end, and takes nothing in
+	drain units.BitRate    // it takes in no more than that; 0 = whatever comes
 }
 
 // newNIC plugs a NIC in.

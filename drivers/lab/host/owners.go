@@ -9,6 +9,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
 	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // owners are those besides fabricctl that set what it sets, each with what ends that; and what else is worth a note.
@@ -121,6 +122,35 @@ func (h *Host) onNIC(link string, f func(*nic)) error {
 	return err
 }
 
+// Storm lets a NIC pause its switch without end, and take nothing in, as broken ones do.
+func (h *Host) Storm(link string, yes bool) error {
+	return h.onNIC(link, func(n *nic) { n.storm = yes })
+}
+
+// Slow lets a NIC take in no more than rate; 0 = whatever comes.
+func (h *Host) Slow(link string, rate units.BitRate) error {
+	return h.onNIC(link, func(n *nic) { n.drain = rate })
+}
+
+// Trouble is what is wrong with how a NIC receives.
+type Trouble struct {
+	Link  string
+	Storm bool          // it pauses without end
+	Drain units.BitRate // it takes in no more than that; 0 = whatever comes
+}
+
+// Troubles are the NICs that receive badly.
+func (h *Host) Troubles() (ts []Trouble) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.links {
+		if n := h.nics[l.Name]; n != nil && (n.storm || n.drain > 0) {
+			ts = append(ts, Trouble{l.Name, n.storm, n.drain})
+		}
+	}
+	return ts
+}
+
 // Reload loads the driver of a link anew: what it keeps in memory is lost, and mlx5 rewrites its traffic classes.
 func (h *Host) Reload(link string) error {
 	return h.onNIC(link, func(n *nic) {
@@ -147,7 +177,7 @@ func (h *Host) Reboot() {
 		if n == nil {
 			continue
 		}
-		n.words, n.jobs, n.down = n.fresh(), 0, false
+		n.words, n.jobs, n.down, n.storm, n.drain = n.fresh(), 0, false, false, 0
 		if n.port != nil {
 			n.port.Restart()
 			if n.kind.factory != nil {
