@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +77,41 @@ func TestDescribe(t *testing.T) {
 	want := Wanted([]Name{"pfc.rx.3"})
 	if !want("pfc.rx.3") || want("pfc.rx.4") || !Wanted(nil)("pfc.rx.4") {
 		t.Error("Wanted")
+	}
+}
+
+// Counts add up and do not wrap, gauges keep the largest value, and a restart begins anew.
+func TestAddAndClear(t *testing.T) {
+	a, b, gauge := Port{"e1", PFCRx.Of(3)}, Port{"e1", PortTxBytes}, Port{"e1", QueueWatermark.Of(3)}
+	to := map[Port]uint64{a: 1, b: math.MaxUint64 - 1, gauge: 10}
+	Add(to, map[Port]uint64{a: 2, b: 5, gauge: 7})
+	Add(to, map[Port]uint64{gauge: 12, {"e2", PortErrors}: 0})
+	want := map[Port]uint64{a: 3, b: math.MaxUint64, gauge: 12, {"e2", PortErrors}: 0}
+	if !maps.Equal(to, want) {
+		t.Errorf("%v, want %v", to, want)
+	}
+	Clear(to)
+	for p, v := range to {
+		if v != 0 {
+			t.Errorf("%v is %d", p, v)
+		}
+	}
+	if len(to) != len(want) {
+		t.Errorf("%v", to)
+	}
+}
+
+func TestEndless(t *testing.T) {
+	for text, want := range map[string]bool{
+		"incast:8": true, "incast:8,bytes=1MB": false, "incast:8,bytes=1MB,every=1ms": true, "incast:8,bytes=1MB,every=1ms,count=3": false,
+		"probe": true, "probe,count=10": false, "background": true, "single,bytes=1MB + probe": true,
+	} {
+		w, err := ParseWorkload(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Endless(); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
 	}
 }

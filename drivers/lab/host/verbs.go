@@ -121,7 +121,7 @@ func (h *Host) side(o perftest.Options) (s *side, sentence string) {
 		x := fnv.New64a()
 		fmt.Fprint(x, h.opt.Hostname, l.Name, h.qps)
 		v := x.Sum64()
-		s.Pairs = append(s.Pairs, perftest.QP{Number: uint32(0x100 + h.qps), PSN: uint32(v) & 0xffffff, RKey: 0x1000 + uint32(h.qps)<<8, Addr: 0x7f0000000000 | v>>28<<12})
+		s.Pairs = append(s.Pairs, perftest.QP{Number: uint32(0x100 + h.qps), PSN: uint32(v) & 0xffffff, RKey: 0x1000 + uint32(h.qps)<<8, Addr: 0x7f0000000000 | v>>12&0xffffffff000})
 	}
 	return s, ""
 }
