@@ -25,7 +25,7 @@ func countQuestions() []question {
 }
 
 // Sense reads the counters of NICs with three commands: the links, the RDMA devices, and a script with five tools for each
-// NIC. Names are those of the built-in personalities. NICs that share an RDMA device show its counters at the first.
+// NIC. Names are those of the built-in personalities. An RDMA device is that of the one link which rdma link names.
 func (s *stock) Sense(ctx context.Context, names []observe.Name) (observe.Counters, error) {
 	ls, err := s.links(ctx)
 	if err != nil {
@@ -40,16 +40,12 @@ func (s *stock) Sense(ctx context.Context, names []observe.Name) (observe.Counte
 	if err != nil {
 		return observe.Counters{}, err
 	}
-	first := map[string]bool{}
 	for _, n := range ns {
-		device := n.RDMA + "/" + strconv.Itoa(n.RDMAPort)
-		shared := first[device]
-		first[device] = true
 		get := func(where, as string, priority int) (v uint64, ok bool) {
 			switch {
 			case where == profiles.ByEthtool:
 				v, ok = n.statistics[as]
-			case where == profiles.ByRDMA && !shared:
+			case where == profiles.ByRDMA:
 				v, ok = n.rdmaStatistics[as]
 			case where == profiles.ByDCB && as == "requests" && len(n.sent) == 8:
 				return n.sent[priority], true

@@ -105,6 +105,14 @@ func TestSense(t *testing.T) {
 	n := r.plug("acme0", "17", "1e49:0001", dcbfake.Generic(), "acme_0")
 	r.mlx5("rail0", "18", "mlx5_bond_0")
 	r.mlx5("rail1", "19", "")
+	second := "sys/devices/pci0000:18/0000:18:00.1" // the other port of the same adapter
+	r.tree.links["sys/class/net/rail1/device"] = second
+	for f, v := range r.tree.files {
+		if rest, ok := strings.CutPrefix(f, "sys/devices/pci0000:19/0000:19:00.0/"); ok {
+			r.tree.files[second+"/"+rest] = v
+		}
+	}
+	r.tree.links[second+"/driver"] = "sys/bus/pci/drivers/mlx5_core"
 	n.Alter(func(h *dcbfake.Hardware) { h.PFC.Requests[3], h.PFC.Indications[3] = 5, 6 })
 	r.k.links = append(r.k.links, Link{Index: 90, Name: "bond0", MTU: 1500, Kind: "bond", Up: true})
 	for i := range r.k.links {
@@ -130,6 +138,12 @@ func TestSense(t *testing.T) {
 		t.Error(got.At)
 	}
 	asked := r.eth.links["rail0"].asked
+	f, _, err := r.Facts(t.Context())
+	for _, n := range f.NICs {
+		if err != nil || strings.HasPrefix(n.Name, "rail") && n.RDMA != "mlx5_bond_0" {
+			t.Errorf("%v %+v", err, n)
+		}
+	}
 	if got, err = r.Sense(t.Context(), []observe.Name{"cnp.sent"}); err != nil || len(got.Values) != 1 || r.eth.links["rail0"].asked != asked {
 		t.Errorf("%v %v, %d readings of statistics for what is none", got.Values, err, r.eth.links["rail0"].asked-asked)
 	}

@@ -253,7 +253,7 @@ func (f *fakeEth) Do(ctx context.Context, link string, b []byte) error {
 	case 29: // GSTATS
 		n.asked++
 		for i, name := range slices.Sorted(maps.Keys(n.stats)) {
-			binary.NativeEndian.PutUint64(b[8+8*i:], n.stats[name])
+			binary.NativeEndian.PutUint64(b[8+8*max(i+n.grown, 0):], n.stats[name]) // what came or went is the first
 		}
 		put(1, uint32(len(n.stats)+n.grown))
 		return nil
