@@ -45,15 +45,17 @@ func (s *run) tuples(f *Flow) (there, back [3]uint32) {
 // router finds ways.
 type router struct {
 	run     *run
-	ports   [][]int32 // of switches
-	steps   [][]int16 // by switch that the destination is at: how far each other is from it
+	ports   [][]int32   // of switches
+	steps   [][]int16   // by switch that the destination is at: how far each other is from it
+	choices [][][]int32 // by the same, and by switch: the ports of the fewest hops
 	known   map[string]uint32
+	only    [1]int32
 	scratch []byte
 }
 
 // findWays finds the ports that the packets of each flow take, both ways.
 func (s *run) findWays() error {
-	rt := router{run: s, ports: make([][]int32, len(s.switches)), steps: make([][]int16, len(s.switches)), known: map[string]uint32{}}
+	rt := router{run: s, ports: make([][]int32, len(s.switches)), steps: make([][]int16, len(s.switches)), choices: make([][][]int32, len(s.switches)), known: map[string]uint32{}}
 	for i := range s.ports {
 		if p := &s.ports[i]; p.flags&isNIC == 0 {
 			rt.ports[p.owner] = append(rt.ports[p.owner], int32(i))
@@ -130,7 +132,14 @@ func (rt *router) next(sw, to int) []int32 {
 		return nil
 	}
 	if int32(sw) == home {
-		return []int32{last}
+		rt.only[0] = last
+		return rt.only[:]
+	}
+	if rt.choices[home] == nil {
+		rt.choices[home] = make([][]int32, len(s.switches))
+	}
+	if out := rt.choices[home][sw]; out != nil {
+		return out
 	}
 	steps := rt.distances(home)
 	var out []int32
@@ -139,6 +148,7 @@ func (rt *router) next(sw, to int) []int32 {
 			out = append(out, pi)
 		}
 	}
+	rt.choices[home][sw] = out
 	return out
 }
 

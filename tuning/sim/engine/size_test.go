@@ -7,7 +7,7 @@ import (
 
 // TestSizes: what is read for each frame starts where a line of the cache does.
 func TestSizes(t *testing.T) {
-	for name, size := range map[string]uintptr{"port": unsafe.Sizeof(port{}), "queue": unsafe.Sizeof(queue{}), "group": unsafe.Sizeof(group{})} {
+	for name, size := range map[string]uintptr{"port": unsafe.Sizeof(port{}), "queue": unsafe.Sizeof(queue{}), "group": unsafe.Sizeof(group{}), "sender": unsafe.Sizeof(sender{})} {
 		if size%64 != 0 {
 			t.Errorf("a %s has %d bytes, not a multiple of 64", name, size)
 		}

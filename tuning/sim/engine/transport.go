@@ -2,38 +2,41 @@ package engine
 
 // Reliable connections: numbered packets, cumulative acknowledgements, go-back-N.
 
-// A sender is the sending end of a flow; of a READ, the responder.
+// A sender is the sending end of a flow; of a READ, the responder. What each acknowledgement changes is in the first 64 bytes,
+// and what each packet sent does in the next.
 type sender struct {
-	next Time    // when it may send again, by its rate
-	gap  Time    // between full frames
-	owed float64 // of a gap that is longer than a step of the rate: bits that are still to go by at next
+	next     Time // when it may send again, by its rate
+	gap      Time // between full frames
+	progress Time // of acknowledgements
 
 	nxt, una uint32 // packets: the next to send, the first not acknowledged
 	lim      uint32 // the first that may not be sent yet
 	edge     uint32 // the first of the next message
-	total    uint32
-	each     uint32 // packets in a message
-	way      uint32 // to the receiver
 	high     uint32 // the first that was never sent
+	way      uint32 // to the receiver
 
 	nic   int32
 	local int32 // place in its class
-	full  uint16
-	short uint16 // the last frame of a message
-	tail  uint16 // the last frame of the flow
 	class uint8
 	mark  uint8
 
 	pacing, started, done bool
 	clean                 bool // no frame of it was lost
 	read                  bool
-	depth                 int32
-	line                  int64
-	cc                    rp
-	progress              Time // of acknowledgements
-	start, took           Time
-	messages              *messages
-	counts                flowCounts
+
+	full   uint16
+	short  uint16 // the last frame of a message
+	tail   uint16 // the last frame of the flow
+	total  uint32
+	each   uint32 // packets in a message
+	counts flowCounts
+
+	messages    *messages
+	depth       int32
+	line        int64
+	owed        float64 // of a gap that is longer than a step of the rate: bits that are still to go by at next
+	start, took Time
+	cc          rp
 }
 
 // flowCounts is what Config.Measure sets to zero.
