@@ -527,7 +527,7 @@ func (r *Result) series() {
 		}
 	}
 	var before engine.Time
-	acked := make([]int64, len(s.flows))
+	received := make([]int64, len(s.flows))
 	for i := range r.raw.Series {
 		x := &r.raw.Series[i]
 		row := Row{At: toDuration(x.At), Marked: x.Marked, Drops: x.Drops, Queues: []units.Bytes{}, Goodput: []units.BitRate{}, Rates: []units.BitRate{}}
@@ -535,13 +535,13 @@ func (r *Result) series() {
 			row.Queues = append(row.Queues, units.Bytes(q))
 		}
 		for _, f := range out.Flows {
-			row.Goodput = append(row.Goodput, rateOf(x.Acked[f]-acked[f], x.At-before))
+			row.Goodput = append(row.Goodput, rateOf(x.Received[f]-received[f], x.At-before))
 			row.Rates = append(row.Rates, units.BitRate(x.Rates[f]))
 		}
 		for _, t := range x.Paused {
 			row.Paused += toDuration(t)
 		}
-		copy(acked, x.Acked)
+		copy(received, x.Received)
 		before = x.At
 		out.Rows = append(out.Rows, row)
 	}

@@ -203,7 +203,7 @@ type Series struct {
 type Row struct {
 	At      units.Duration  `json:"at"` // from the start, warm-up included
 	Queues  []units.Bytes   `json:"queues"`
-	Goodput []units.BitRate `json:"goodput"` // acknowledged since the row before, by flow
+	Goodput []units.BitRate `json:"goodput"` // received in order since the row before, by flow
 	Rates   []units.BitRate `json:"rates"`   // that congestion control allows, by flow
 	Paused  units.Duration  `json:"paused"`  // sum over ports since the row before
 	Marked  uint64          `json:"marked"`

@@ -125,11 +125,12 @@ type Stuck struct {
 
 // Sample is the state at one time, Config.Sample after the one before.
 type Sample struct {
-	At     Time
-	Queues []int64 // bytes in each queue of Config.Watch
-	Acked  []int64 // by flow, payload bytes
-	Rates  []int64 // by flow, bits per second that the reaction point allows
-	Paused []Time  // by port: for which any priority was stopped, since the sample before
-	Marked uint64  // packets, since the sample before
-	Drops  uint64
+	At       Time
+	Queues   []int64 // bytes in each queue of Config.Watch
+	Received []int64 // by flow, payload bytes that arrived in order
+	Acked    []int64 // by flow, payload bytes that were acknowledged: later, and in bursts where acknowledgements are paused
+	Rates    []int64 // by flow, bits per second that the reaction point allows
+	Paused   []Time  // by port: for which any priority was stopped, since the sample before
+	Marked   uint64  // packets, since the sample before
+	Drops    uint64
 }

@@ -122,10 +122,11 @@ type series struct {
 func (s *run) sample() {
 	row := Sample{
 		At: s.now, Marked: s.series.marked, Drops: s.series.drops,
-		Queues: make([]int64, len(s.cfg.Watch)),
-		Acked:  make([]int64, len(s.snd)),
-		Rates:  make([]int64, len(s.snd)),
-		Paused: make([]Time, len(s.ports)),
+		Queues:   make([]int64, len(s.cfg.Watch)),
+		Received: make([]int64, len(s.snd)),
+		Acked:    make([]int64, len(s.snd)),
+		Rates:    make([]int64, len(s.snd)),
+		Paused:   make([]Time, len(s.ports)),
 	}
 	s.series.marked, s.series.drops = 0, 0
 	for i, at := range s.cfg.Watch {
@@ -133,6 +134,7 @@ func (s *run) sample() {
 	}
 	for i := range s.snd {
 		q := &s.snd[i]
+		row.Received[i] = s.payload(uint32(i), q, s.rcv[i].nxt)
 		row.Acked[i] = s.payload(uint32(i), q, q.una)
 		row.Rates[i] = s.rateNow(q)
 	}

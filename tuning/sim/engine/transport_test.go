@@ -211,6 +211,7 @@ func TestMeasure(t *testing.T) {
 	if s := r.Series[9]; s.At != Millisecond || s.Rates[0] != 100e9 || s.Queues[0] > 1048 {
 		t.Errorf("%+v", s)
 	}
+	near(t, "received at 1 ms", gbps(r.Series[9].Received[0], Millisecond-roundTrip/2), ceiling, 0.001)
 	near(t, "acknowledged at 1 ms", gbps(r.Series[9].Acked[0], Millisecond-roundTrip), ceiling, 0.001)
 }
 
