@@ -43,7 +43,7 @@ func (w *Workload) Check() error {
 	return nil
 }
 
-// longest is the longest time that a workload may name; the engine's clock ends after 106 days.
+// longest is the longest time that a workload may name; the simulator's clock ends after 50 days.
 const longest = 24 * units.Hour
 
 // largest is the largest size of anything in a workload.

@@ -6,7 +6,7 @@
 // on any machine. Runs share nothing, so many of them run side by side.
 package engine
 
-// Time is simulated time, or a span of it, in picoseconds. The largest run is 106 days.
+// Time is simulated time, or a span of it, in picoseconds. The longest run is 50 days.
 type Time int64
 
 // Spans of time.
@@ -28,9 +28,12 @@ const None = -1
 
 // Config is a fabric with its traffic. Indices are positions in its slices. Run refuses one that makes no sense.
 type Config struct {
-	// Compat computes as the reference simulator does, to the nanosecond: serialisation and pacing are cut to whole
-	// nanoseconds, congestion notifications are a flag on the acknowledgement, duplicates are not acknowledged again, and
-	// the ways are those of its hash. Overhead, Transport and Reaction of ports are still as given.
+	// Compat computes as the reference simulator does, to the nanosecond. Serialisation and pacing are cut to whole
+	// nanoseconds, and a gap between frames is waited out whatever becomes of the rate. Notifications are a flag on the
+	// acknowledgement, a NIC's answers go before all data and heed no pause, and duplicates are not acknowledged again. The
+	// frame that is over a threshold as the first is headroom, pools may be overfull, and a pause ends only when its own
+	// group gives bytes back. The ways are those of its hash, quantiles are in buckets of 1,000 bytes, and a run that
+	// hangs goes on until Stop. Overhead, Transport and Reaction of ports are still as given.
 	Compat   bool
 	Seed     uint64 // of marking and of whatever else is drawn
 	Overhead int32  // bytes on the wire for each frame besides its own: FCS 4, preamble 8 and gap 12 are 24

@@ -31,9 +31,9 @@ const (
 	minRate   = 1_000_000_000   // bits per second, of a wire: with maxDelay, what a flight can say
 	maxRate   = 8_000_000_000_000
 	maxFrame  = math.MaxUint16 - 256
-	maxStop   = 100 * 86400 * Second
-	maxBuffer = int64(1) << 39 // bytes
-	maxOwn    = math.MaxInt32  // bytes of reserve, headroom and resume levels
+	maxStop   = 50 * 86400 * Second // twice that is still a Time, and no time that is reached is never
+	maxBuffer = int64(1) << 39      // bytes
+	maxOwn    = math.MaxInt32       // bytes of reserve, headroom and resume levels
 	maxAlpha  = 128 << 16
 	minQuanta = 16               // less than refreshing frames take
 	minTimer  = 100 * Nanosecond // of what comes again and again: nothing else would happen any more

@@ -11,6 +11,7 @@ import (
 func TestValidate(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
 		"stop (ps) of -1 is not within":                                  func(c *Config) { c.Stop = -1 },
+		"flow 0: start (ps) of 4665600000000000000 is not within":        func(c *Config) { c.Flows[0].Start = 54 * 86400 * Second },
 		"measuring begins at 3000000000 ps, and the run ends at 2":       func(c *Config) { c.Measure = 3 * Millisecond },
 		"the run has no end":                                             func(c *Config) { c.Stop, c.Flows[0].Bytes, c.Flows = 0, 0, c.Flows[:1] },
 		"queue 8 of port 0, which is to be watched":                      func(c *Config) { c.Watch = []QueueRef{{0, 8}} },
