@@ -475,17 +475,34 @@ func reasons() [engine.NumDropReasons]string {
 	}
 }
 
+// dropsOf is what a group or a queue of a port has discarded that may have been for a reason. What fits no port, or no group takes,
+// is counted of none.
+func (r *Result) dropsOf(i, q int, reason engine.DropReason) uint64 {
+	x, lossless := &r.raw.Ports[i], r.setup.Config.Ports[i].Groups[q].Lossless
+	switch reason {
+	case engine.DropEgress, engine.DropWRED, engine.DropWatchdog:
+		return x.Queues[q].Drops
+	case engine.DropNIC:
+		return x.Groups[q].Drops
+	case engine.DropHeadroom:
+		if lossless {
+			return x.Groups[q].Drops
+		}
+	case engine.DropIngress:
+		if !lossless {
+			return x.Groups[q].Drops
+		}
+	}
+	return 0
+}
+
 // drop is what a port has discarded for a reason. The engine counts by reason, and by group or queue; where several of these drop
 // for several reasons, the priority is not known, and -1.
 func (r *Result) drop(i int, reason engine.DropReason) Drop {
 	x, pol := &r.raw.Ports[i], &r.setup.ports[i].pol
 	at, count := -1, 0
 	for q := range 8 {
-		n := x.Groups[q].Drops
-		if reason == engine.DropEgress || reason == engine.DropWRED || reason == engine.DropWatchdog {
-			n = x.Queues[q].Drops
-		}
-		if n > 0 && (reason != engine.DropHeadroom || r.setup.Config.Ports[i].Groups[q].Lossless) && (reason != engine.DropIngress || !r.setup.Config.Ports[i].Groups[q].Lossless) {
+		if r.dropsOf(i, q, reason) > 0 {
 			at, count = q, count+1
 		}
 	}

@@ -46,6 +46,7 @@ func (s *run) hold(pi int32, n *nic, k packet) {
 		return
 	}
 	if w.held[pri]+size > c.Buffer {
+		s.cold[pi].refused[pri]++
 		s.drop(pi, DropNIC, &k)
 		return
 	}

@@ -84,7 +84,7 @@ type GroupResult struct {
 	Paused                  Time   // for which we, as a sender, were stopped
 	Max                     int64  // most bytes held, headroom not counted
 	HeadroomMax             int64
-	Drops                   uint64
+	Drops                   uint64 // for lack of headroom, of the pool, or of a NIC's buffer
 }
 
 // QueueResult is the egress side of a priority.
