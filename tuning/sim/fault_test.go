@@ -52,6 +52,13 @@ func TestFaults(t *testing.T) {
 			}, "that begins at host1:rdma0, which takes in less than it is sent",
 		},
 		{
+			"slow receiver without room for what is on its way", "incast:4,to=host1", "slow:host1,rate=40Gbps,buffer=20KB", n,
+			func(r *Result) bool {
+				d := r.Drops[0]
+				return d.Device == "host1" && d.Queue == 3 && d.Class == "training" && d.Lossless && r.Totals.Lossless == r.Totals.Drops
+			}, "host1:rdma0 dropped",
+		},
+		{
 			"one of two spines lost to a leaf", "single,bytes=1MB,to=host1,hosts=host9", "down:leaf1:uplink-1", n,
 			func(r *Result) bool { return r.Totals.Completed == 1 }, "no packet was dropped",
 		},
@@ -125,6 +132,7 @@ func TestRefused(t *testing.T) {
 		{n, "single", "down:leaf9:p", "sim-fault", "there is no device leaf9"},
 		{n, "single", "down:leaf1:p", "sim-fault", "leaf1 has no port p"},
 		{big, "single", "", "sim-buffer", "leaf1 promises"},
+		{n, "background:30%,bytes=2305844MB", "", "sim-no-flows", "nothing starts within"},
 		{n, "background:90%,bytes=256B", "", "sim-flows", "needs more than"},
 		{n, "single,dscp=1 + single,dscp=2 + single,dscp=3 + single,dscp=4 + single,dscp=5 + single,dscp=6 + single,dscp=7 + single,dscp=8", "", "sim-code-points", "one more kind of packet than the 8"},
 	} {

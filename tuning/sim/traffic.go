@@ -406,6 +406,9 @@ func (e *expander) probes() {
 	}
 }
 
+// longestWait is the longest mean time that background's flows are apart, in ns: in no run is there more than one of them then.
+const longestWait = 1 << 50
+
 func (e *expander) background() {
 	if !e.need(2) {
 		return
@@ -418,7 +421,7 @@ func (e *expander) background() {
 		if rate == 0 {
 			continue
 		}
-		mean := bytes * 8 * 1_000_000 / rate // ns; sizes are below 10^15
+		mean := int64(min(float64(bytes)*8e6/float64(rate), longestWait)) // ns
 		for t := int64(e.part.Start); ; {
 			if t += e.draw.waiting(max(mean, 1)); t >= end {
 				break
