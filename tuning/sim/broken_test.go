@@ -7,6 +7,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning/sim/engine"
 )
 
 // edit changes the policies of the ports for which at holds, in a copy of n.
@@ -118,6 +119,15 @@ func TestBroken(t *testing.T) {
 			name: "congestion control off", net: edit(small, hosts, func(p *intent.Policy) { p.CC.Priorities = 1 << 4 }),
 			load: "incast:8,bytes=40MB", symptom: func(r *Result) bool { return r.Totals.CNPs == 0 && r.Totals.Marked == 0 && r.Totals.Pauses > 0 }, say: "congestion control is off for class training on",
 		},
+		{
+			name: "congestion control off at the receiver", net: edit(small, on("host1"), func(p *intent.Policy) { p.CC.Priorities = 1 << 4 }),
+			load: "incast:8,bytes=40MB,to=host1", symptom: func(r *Result) bool { return r.Totals.CNPs == 0 && r.Totals.Marked > 0 && r.Totals.Pauses > 0 },
+			say: "were marked: congestion control is off at the receivers",
+		},
+		{
+			name: "marked and swallowed", net: small, load: "incast:8", options: Options{NoPause: true, Faults: faults(t, "storm:host1")},
+			symptom: func(r *Result) bool { return r.Totals.CNPs == 0 && r.Totals.Marked > 0 }, say: "no CNP was sent: of ",
+		},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			r := run(t, x.net, x.load, x.options, 1)
@@ -126,5 +136,29 @@ func TestBroken(t *testing.T) {
 				t.Errorf("want %q\n%+v\n%s\n%s", x.say, r.Totals, r.End.Words, text)
 			}
 		})
+	}
+}
+
+// TestDropPlaces: what a port drops because it is too long is of no priority, though the port drops for lack of headroom too.
+func TestDropPlaces(t *testing.T) {
+	n := edit(example(t, "small"), on("leaf1"), func(p *intent.Policy) { p.MTU, p.Queues[3].Buffer.Headroom = 1500, 9*units.KB })
+	r := run(t, n, "incast:8,mtu=1024B + single,hosts=host9/host1", Options{NoMarks: true, Duration: 2 * units.Millisecond}, 1)
+	long, full := 0, 0
+	for _, d := range r.Drops {
+		switch d.Reason {
+		case reasons()[engine.DropMTU]:
+			long++
+			if d.Queue >= 0 || d.Class != "" || d.Lossless {
+				t.Errorf("too long: %+v", d)
+			}
+		case reasons()[engine.DropHeadroom]:
+			full++
+			if d.Queue != 3 || d.Class != "training" || !d.Lossless {
+				t.Errorf("no headroom: %+v", d)
+			}
+		}
+	}
+	if long == 0 || full == 0 {
+		t.Errorf("%+v", r.Drops)
 	}
 }

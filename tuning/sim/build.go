@@ -33,7 +33,7 @@ type Setup struct {
 	ways     *ways
 	assumed  []string
 	notes    []string // what does not work whatever the traffic
-	without  places   // NICs that send without congestion control
+	without  places   // NICs that send or receive without congestion control
 	found    diag.List
 }
 

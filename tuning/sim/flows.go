@@ -65,14 +65,11 @@ func (e *expander) flow(from, to *point, start units.Duration) {
 		return
 	}
 	x := &e.ports[e.nics[f.from].port]
-	ect := e.controlled(x, f.dscp)
-	if !ect {
-		e.without.add(fmt.Sprintf("congestion control is off for class %s", e.classes.of(f.priority)), e.name(e.nics[f.from].port))
-	}
+	ect, notified := e.reacts(&f, f.from), e.reacts(&f, f.to)
 	c := engine.Flow{
 		Src: src, Dst: dst, Bytes: int64(e.part.Bytes), Start: toTime(start), After: engine.None, Mark: e.mark(f.dscp, ect),
 		Class: int8(queueOf(&x.pol, e.sentAs(x, f.dscp))), Payload: e.payload(src, dst), Message: int64(e.part.Message), Depth: int32(e.part.Depth),
-		SourcePort: 49152 + uint16(e.draw.below(1<<14)), Read: e.part.Op == observe.OpRead,
+		SourcePort: 49152 + uint16(e.draw.below(1<<14)), Read: e.part.Op == observe.OpRead, Unnoticed: !notified,
 	}
 	switch {
 	case e.part.Latency:
@@ -85,6 +82,16 @@ func (e *expander) flow(from, to *point, start units.Duration) {
 	e.Config.Flows = append(e.Config.Flows, c)
 	e.Config.ToStop = e.Config.ToStop || c.Bytes == 0
 	e.flows = append(e.flows, f)
+}
+
+// reacts reports whether congestion control is on at an end of a flow, and notes where it is not.
+func (e *expander) reacts(f *flow, nic int) bool {
+	at := e.nics[nic].port
+	if e.controlled(&e.ports[at], f.dscp) {
+		return true
+	}
+	e.without.add(fmt.Sprintf("congestion control is off for class %s", e.classes.of(f.priority)), e.name(at))
+	return false
 }
 
 // point decides the code point of a flow: the part's own, else that of its class, else that of the connections of the host that

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fabricctl/fabricctl/model/derive"
@@ -335,10 +336,7 @@ func (b *builder) dog(i int) {
 		return
 	}
 	ms := func(n int32) engine.Time { return engine.Time(n) * engine.Millisecond }
-	c.Watchdog = engine.Watchdog{Poll: ms(w.Poll), Detect: ms(w.Detect), Restore: ms(max(w.Restore, w.Detect))}
-	if w.Restore > 0 {
-		c.Watchdog.Restore = ms(w.Restore)
-	}
+	c.Watchdog = engine.Watchdog{Poll: ms(w.Poll), Detect: ms(w.Detect), Restore: ms(cmp.Or(max(w.Restore, 0), w.Detect))}
 	if w.Poll <= 0 {
 		c.Watchdog.Poll = c.Watchdog.Detect / 2
 		b.assume.say("the watchdog looks twice in its detection time where its interval is not known", b.name(i))

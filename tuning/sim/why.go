@@ -206,14 +206,17 @@ func (r *Result) whyMarks() []string {
 // whyNotices says why senders were not told of congestion, or did nothing about it.
 func (r *Result) whyNotices() []string {
 	all := r.whyNoticeClass()
-	var got, cuts uint64
+	var arrived, got, cuts uint64
 	for i := range r.Flows {
+		arrived += r.Flows[i].Marked
 		got += r.Flows[i].CNPs
 		cuts += r.Flows[i].Cuts
 	}
 	switch {
 	case r.Totals.Marked == 0:
 		all = append(all, "no CNP was sent: no packet was marked")
+	case r.Totals.CNPs == 0 && arrived == 0:
+		all = append(all, fmt.Sprintf("no CNP was sent: of %s none has arrived", diag.Count(int(r.Totals.Marked), "marked packet")))
 	case r.Totals.CNPs == 0:
 		all = append(all, fmt.Sprintf("no CNP was sent, although %s marked: congestion control is off at the receivers", diag.Plural(int(r.Totals.Marked), "packet was", "packets were")))
 	case got < r.Totals.CNPs*9/10:

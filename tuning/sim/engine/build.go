@@ -199,7 +199,7 @@ func (s *run) buildFlow(i int) {
 	if f.Message > 0 {
 		q.messages = &messages{}
 	}
-	r.nic, r.class, r.hole, r.lastCNP, r.nackAt = int32(to), uint8(f.Class), endless, -never, -1
+	r.nic, r.class, r.mute, r.hole, r.lastCNP, r.nackAt = int32(to), uint8(f.Class), f.Unnoticed, endless, -never, -1
 	s.join(n, q, int32(i))
 	s.nics[to].grow(r.class)
 }

@@ -223,4 +223,5 @@ type Flow struct {
 	Depth      int32 // 0 = no limit
 	SourcePort uint16
 	Read       bool // the data goes from Dst to Src, on request
+	Unnoticed  bool // whoever receives the data does not notify the sender of marks
 }

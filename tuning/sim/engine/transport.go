@@ -59,6 +59,7 @@ type receiver struct {
 	want    uint32 // of a READ: packets that were asked for
 	class   uint8
 	cnpDue  bool
+	mute    bool // it does not notify of marks
 	echo    bool // a mark that the next acknowledgement tells of, with Config.Compat
 }
 
@@ -196,7 +197,7 @@ func (s *run) receiveData(pi int32, k *packet) {
 	q := &s.snd[k.flow]
 	if k.head&headCE != 0 {
 		q.counts.marked++
-		if !s.compat {
+		if !s.compat && !r.mute {
 			s.mark(k.flow, r, n)
 		}
 	}
@@ -227,7 +228,7 @@ func (s *run) receiveData(pi int32, k *packet) {
 			return
 		}
 	}
-	if k.head&headCE != 0 {
+	if k.head&headCE != 0 && !r.mute {
 		r.echo = true
 	}
 	if q.read {
