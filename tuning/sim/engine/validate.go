@@ -353,6 +353,7 @@ func (v *validator) packets(s subject, f *Flow) {
 	if n := f.Bytes / largest; n >= most/2 || f.Message/payload >= most {
 		s.say("%d bytes in messages of %d (0 = one) are more than %d packets of %d", f.Bytes, f.Message, most, f.Payload)
 	}
+	several := f.Bytes == 0 || f.Bytes > largest
 	if f.Bytes > 0 {
 		largest = min(largest, f.Bytes)
 	}
@@ -365,6 +366,9 @@ func (v *validator) packets(s subject, f *Flow) {
 	largest += int64(v.c.Transport.Header)
 	if full := n.React.ByteCounter; n.React.On && full > 0 && full < largest {
 		s.say("frames of %d bytes, and a byte counter of %d at NIC %d, which sends them", largest, full, from)
+	}
+	if rate := v.c.Ports[n.Port].Rate; v.c.Compat && several && (largest+int64(v.c.Overhead))*8e9 < rate {
+		s.say("frames of %d bytes take less than a nanosecond at %d bit/s, so with Compat no time at all", largest, rate)
 	}
 	if mtu > 0 && largest > int64(mtu) {
 		s.say("frames of %d bytes are longer than the MTU of %d bytes of NIC %d, which sends them", largest, mtu, from)

@@ -41,11 +41,15 @@ func TestValidate(t *testing.T) {
 		"flow 0: payload (bytes) of 0":                                   func(c *Config) { c.Flows[0].Payload = 0 },
 		"flow 0: at most 2 messages at once, but it is one":              func(c *Config) { c.Flows[0].Depth = 2 },
 		"flow 0: frames of 1048 bytes are longer than the MTU of 1000":   func(c *Config) { c.Ports[1].MTU = 1000 },
-		"flow 0: 1000000000000000 bytes in messages of 0":                func(c *Config) { c.Flows[0].Bytes = 1e15 },
-		"flow 0: it starts after flow 9":                                 func(c *Config) { c.Flows[0].After = 9 },
-		"flow 1: it starts after flow 0, which waits for it":             func(c *Config) { c.Flows[0].After, c.Flows[1].After = 1, 0 },
-		"flow 0: switch 0 has no way to NIC 1":                           func(c *Config) { c.Next = func(_, _ int) []int32 { return nil } },
-		"flow 0: switch 0 has no port 3 by which to reach NIC 1":         func(c *Config) { c.Next = func(_, _ int) []int32 { return []int32{3} } },
+		"flow 0: frames of 49 bytes take less than a nanosecond at 8000000000000 bit/s": func(c *Config) {
+			c.Compat, c.Overhead, c.Flows[0].Payload = true, 0, 1
+			c.Ports[0].Rate, c.Ports[1].Rate = 8e12, 8e12
+		},
+		"flow 0: 1000000000000000 bytes in messages of 0":        func(c *Config) { c.Flows[0].Bytes = 1e15 },
+		"flow 0: it starts after flow 9":                         func(c *Config) { c.Flows[0].After = 9 },
+		"flow 1: it starts after flow 0, which waits for it":     func(c *Config) { c.Flows[0].After, c.Flows[1].After = 1, 0 },
+		"flow 0: switch 0 has no way to NIC 1":                   func(c *Config) { c.Next = func(_, _ int) []int32 { return nil } },
+		"flow 0: switch 0 has no port 3 by which to reach NIC 1": func(c *Config) { c.Next = func(_, _ int) []int32 { return []int32{3} } },
 	} {
 		c := star(2)
 		c.flow(0, 1, 10_000, lossless)
