@@ -148,6 +148,9 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		if errors.As(err, &bad) && errors.As(err, &unit) {
 			return fail(exitUsage, unit.Hint, "--%s %s %s", bad.GetFlag().Name, unit.Text, unit.What)
 		}
+		if errors.As(err, &bad) && strings.HasPrefix(bad.GetFlag().Value.Type(), "uint") {
+			return fail(exitUsage, "", "--%s %s is not a number from 0 on", bad.GetFlag().Name, bad.GetValue())
+		}
 		var lacks *pflag.ValueRequiredError
 		if errors.As(err, &lacks) {
 			return fail(exitUsage, "", "--%s needs a value: %s", lacks.GetFlag().Name, lacks.GetFlag().Usage)

@@ -119,6 +119,15 @@ func plain(s string) bool {
 	}) < 0
 }
 
+// nameHint says what names are, and of hosts as they are printed in short, "host[1-8]", how to write them.
+func nameHint(s string) string {
+	stem, rest, _ := strings.Cut(s, "[")
+	if first, last, is := strings.Cut(strings.TrimSuffix(rest, "]"), "-"); is && plain(stem+first+last) && strings.HasSuffix(rest, "]") {
+		return "write " + stem + first + ".." + stem + last
+	}
+	return "names are letters, digits, - _ and ."
+}
+
 func (p *Part) checkNames() *Error {
 	names := append([]string{p.Name, p.Class, p.To}, p.Hosts...)
 	for i, s := range names {
@@ -126,7 +135,7 @@ func (p *Part) checkNames() *Error {
 			s = strings.Replace(s, ":", "", 1)
 		}
 		if !plain(s) || i > 2 && s == "" {
-			return &Error{quote(s), "is not a name", "names are letters, digits, - _ and ."}
+			return &Error{quote(s), "is not a name", nameHint(s)}
 		}
 	}
 	switch p.Op {

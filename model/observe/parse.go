@@ -236,7 +236,7 @@ func (w *Workload) pair(p *Part, s string) error {
 		for _, f := range all {
 			keys = append(keys, f.key)
 		}
-		return &Error{quote(key), "is not a key of a workload", didYouMean(key, keys)}
+		return &Error{quote(key), "is not a key of a workload", didYouMean(key, keys, otherKeys())}
 	case all[i].flag && valued:
 		return &Error{quote(s), "has a value, and " + key + " takes none", "write " + key}
 	case !all[i].flag && value == "":
@@ -252,17 +252,35 @@ func (w *Workload) pair(p *Part, s string) error {
 	return nil
 }
 
+// otherKinds and otherKeys are the words that other tools have for kinds and keys.
+func otherKinds() map[string]string {
+	return map[string]string{
+		"allreduce": "ring", "all-reduce": "ring", "a2a": "alltoall", "shuffle": "alltoall", "fan-in": "incast", "many-to-one": "incast",
+		"latency": "probe", "ping": "probe", "poisson": "background", "ib_write_bw": "single", "iperf": "single",
+	}
+}
+
+func otherKeys() map[string]string {
+	return map[string]string{"msg": "size", "message": "size", "dst": "to", "src": "hosts", "duration": "for", "tclass": "dscp", "priority": "class"}
+}
+
 func wrongKind(k Kind) error {
+	if n, err := number(string(k)); err == nil {
+		return &Error{quote(string(k)), "is not a kind of traffic", fmt.Sprintf("for %d hosts that send to one, write incast:%d", n, n)}
+	}
 	var names []string
 	for _, d := range Kinds() {
 		names = append(names, string(d.Kind))
 	}
-	return &Error{quote(string(k)), "is not a kind of traffic", didYouMean(string(k), names)}
+	return &Error{quote(string(k)), "is not a kind of traffic", didYouMean(string(k), names, otherKinds())}
 }
 
-// didYouMean is a hint at the nearest word, or at all of them.
-func didYouMean(s string, words []string) string {
-	best, least := "", 3
+// didYouMean is a hint at the word that another one stands for, at the nearest one, or at all of them.
+func didYouMean(s string, words []string, others map[string]string) string {
+	best, least := others[s], 3
+	if best != "" {
+		return "did you mean " + best + "?"
+	}
 	for _, w := range words {
 		if d := distance(s, w); d < least {
 			best, least = w, d

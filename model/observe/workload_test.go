@@ -75,6 +75,11 @@ func TestWorkloadErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    `"" is not a kind of traffic`,
 		"incst:8":             `"incst" is not a kind of traffic; did you mean incast?`,
+		"8:1":                 `"8" is not a kind of traffic; for 8 hosts that send to one, write incast:8`,
+		"allreduce":           `did you mean ring?`,
+		"incast:8,msg=64KB":   `"msg" is not a key of a workload; did you mean size?`,
+		"single,hosts=h[1-9]": `"h[1-9]" is not a name; write h1..h9`,
+		"single,hosts=h[1-9":  `names are letters`,
 		"incast:8 + incst":    `part 2: "incst" is not a kind`,
 		"incast:0":            `"0" is not a number from 1`,
 		"incast:8:9":          `"8:9" is not a number`,
