@@ -43,7 +43,15 @@ stands then, as far as it can be. With --live, exit 1 when a device could not be
 			"  fabricctl sim -f fabric.yaml --workload 'incast:8,size=64KiB + victim + probe' --plot incast.svg\n" +
 			"  fabricctl sim -f fabric.yaml --workload alltoall,bytes=1MB --seeds 10\n" +
 			"  fabricctl sim -f fabric.yaml -f inventory.yaml --live --fault storm:host3,from=2ms,to=5ms",
-		Args: noArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return nil
+			case len(a.fabric) == 0:
+				return fail(exitUsage, "write -f "+args[0], "sim takes no arguments, but got %q", args[0])
+			}
+			return fail(exitUsage, "write --workload "+args[0], "sim takes no arguments, but got %q", args[0])
+		},
 		RunE: func(c *cobra.Command, _ []string) error { return a.runSim(c.Context(), o) },
 	}
 	o.register(c)

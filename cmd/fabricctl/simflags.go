@@ -124,7 +124,11 @@ func (o *simFlags) job(net *intent.Net) (sim.Job, error) {
 	for _, text := range o.faults {
 		f, err := sim.ParseFault(text)
 		if err != nil {
-			return sim.Job{}, usage("--fault: %w", err)
+			var unit *units.Error
+			if errors.As(err, &unit) {
+				return sim.Job{}, fail(exitUsage, unit.Hint, "%w", err)
+			}
+			return sim.Job{}, usage("%w", err)
 		}
 		opts.Faults = append(opts.Faults, f)
 	}

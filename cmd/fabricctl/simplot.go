@@ -45,7 +45,7 @@ const (
 // simChart is queues with their thresholds, rates, and how much of the time ports were paused.
 func simChart(r *sim.Result, faults []string) report.Chart {
 	c := report.Chart{
-		Title: r.Fabric + ": " + r.Workload, X: report.Axis{Label: "time", Of: report.Time},
+		Title: simTitle(r), X: report.Axis{Label: "time", Of: report.Time},
 		Caption: fmt.Sprintf("Simulated with seed %d: %s. Goodput %s over %s, %s lost.", r.Seed, modelsAnswer,
 			rate(r.Totals.Goodput), diag.Count(len(r.Flows), "flow"), orNothing(r.Totals.Drops, "packet")),
 	}

@@ -23,7 +23,7 @@ const shortList = 8
 
 // printSim writes a result: the answer first, then where things happened, then why, and what was assumed.
 func printSim(w io.Writer, r *sim.Result, p promise, details bool) {
-	fmt.Fprintf(w, "%s, %s, seed %d: %s\n\n", show.Paint(show.Bold, r.Fabric+": "+r.Workload), howLong(r), r.Seed, modelsAnswer)
+	fmt.Fprintf(w, "%s, %s, seed %d: %s\n\n", show.Paint(show.Bold, simTitle(r)), howLong(r), r.Seed, modelsAnswer)
 	for _, f := range answers(r, p) {
 		text := f.text
 		if f.style != show.Plain {
@@ -47,6 +47,11 @@ func printSim(w io.Writer, r *sim.Result, p promise, details bool) {
 	printWatchdogs(w, r.Watchdog, limit)
 	sentences(w, "why", r.Why)
 	sentences(w, "assumed, since the fabric does not say it", r.Assumed)
+}
+
+// simTitle is "pod1: incast:8, without ECN, storm:host1,from=2ms": what was simulated, and what was changed for it.
+func simTitle(r *sim.Result) string {
+	return strings.Join(append([]string{r.Fabric + ": " + r.Workload}, r.Changed...), ", ")
 }
 
 // howLong is "10ms after 1ms of warm-up".

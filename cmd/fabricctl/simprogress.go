@@ -43,10 +43,10 @@ func (p *progress) of(i int) func(at, end units.Duration) {
 	return func(at, end units.Duration) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.said[i] = at.String() + " simulated"
+		p.said[i] = lasting(at) + " simulated"
 		if end > 0 {
 			p.part[i] = min(float64(at)/float64(end), 1)
-			p.said[i] = fmt.Sprintf("%s of %s simulated", at, end)
+			p.said[i] = fmt.Sprintf("%s of %s simulated", lasting(at), lasting(end))
 		}
 		p.tell()
 	}

@@ -174,7 +174,7 @@ func figureText(unit string, v float64) string {
 // printSeeds writes how far runs are apart, and with details each of them.
 func printSeeds(w io.Writer, s *seedsJSON, p promise, details bool) {
 	r := s.Runs[0]
-	fmt.Fprintf(w, "%s, %s of %s, seeds %d to %d: %s\n", show.Paint(show.Bold, s.Fabric+": "+s.Workload), diag.Count(len(s.Runs), "run"), howLong(r),
+	fmt.Fprintf(w, "%s, %s of %s, seeds %d to %d: %s\n", show.Paint(show.Bold, simTitle(r)), diag.Count(len(s.Runs), "run"), howLong(r),
 		s.Seeds[0], s.Seeds[len(s.Seeds)-1], modelsAnswer)
 	section(w, "over all runs", []string{"", "mean", "least", "most", "spread"}, len(s.Spread), len(s.Spread), func(i int) []string {
 		x := &s.Spread[i]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -154,7 +155,11 @@ func (b *builder) breakLinks() {
 			continue
 		}
 		if f.Port != "" && b.net.Devices[i].Port(f.Port) == nil {
-			b.found.Errorf("sim-fault", diag.Pos{}, "", "fault %s: %s has no port %s", f, f.Device, f.Port)
+			var names []string
+			for _, p := range b.net.Devices[i].Ports {
+				names = append(names, cmp.Or(p.Iface, p.Name))
+			}
+			b.found.Errorf("sim-fault", diag.Pos{}, b.hintNames(f.Device, names), "fault %s: %s has no port %s", f, f.Device, f.Port)
 			continue
 		}
 		if f.Kind == Down {
@@ -185,7 +190,7 @@ func (b *builder) hintNames(wrong string, names []string) string {
 	case len(names) > few:
 		return fmt.Sprintf("use one of %d, such as %s and %s", len(names), names[0], names[len(names)-1])
 	}
-	return "use one of " + fmt.Sprint(names)
+	return "use one of " + strings.Join(names, ", ")
 }
 
 func active(d *intent.Device, p *intent.Port) bool {

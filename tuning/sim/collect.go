@@ -39,7 +39,7 @@ func (s *Setup) asked() bool {
 
 func (s *Setup) collect(raw *engine.Result) *Result {
 	r := &Result{
-		Schema: Schema, Fabric: s.net.Fabric, Workload: s.workload.String(), Seed: s.seed, Hash: fmt.Sprintf("%016x", raw.Hash),
+		Schema: Schema, Fabric: s.net.Fabric, Workload: s.workload.String(), Changed: s.options.Changes(), Seed: s.seed, Hash: fmt.Sprintf("%016x", raw.Hash),
 		Events: raw.Events, Packets: raw.Packets, Warmup: s.warmup, Measured: toDuration(raw.Span),
 		Assumed: orEmpty(s.assumed), Findings: orEmpty(s.found), setup: s, raw: raw,
 	}

@@ -12,6 +12,7 @@ type Result struct {
 	Schema   string         `json:"schema"`
 	Fabric   string         `json:"fabric"`
 	Workload string         `json:"workload"` // in its text form
+	Changed  []string       `json:"changed"`  // what Options have changed of the fabric: faults, and what was left out
 	Seed     uint64         `json:"seed"`
 	Hash     string         `json:"hash"` // of the order of all events: equal runs have equal ones
 	Events   uint64         `json:"events"`

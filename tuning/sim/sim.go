@@ -43,6 +43,24 @@ type Options struct {
 	Progress func(at, end units.Duration) // told, when not nil, how far the run is, warm-up included; end 0 = nobody knows
 }
 
+// Changes are the words for what o changes of a fabric: "without PFC", "without ECN", "marked on entry", and faults in their text form.
+// They are never nil.
+func (o *Options) Changes() []string {
+	all := []string{}
+	for _, x := range []struct {
+		is   bool
+		word string
+	}{{o.NoPause, "without PFC"}, {o.NoMarks, "without ECN"}, {o.Entry, "marked on entry"}} {
+		if x.is {
+			all = append(all, x.word)
+		}
+	}
+	for _, f := range o.Faults {
+		all = append(all, f.String())
+	}
+	return all
+}
+
 // Ref names a queue (or priority) of a port: "leaf1:Ethernet8:3". Port is the model's name or the device's.
 type Ref struct {
 	Device, Port string

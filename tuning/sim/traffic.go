@@ -35,6 +35,11 @@ func (b *builder) span() {
 		b.found.Errorf("sim-duration", diag.Pos{}, "simulate at most "+longestRun.String(), "%s after %s of warm-up is out of range", b.measured, b.warmup)
 		return
 	}
+	for _, f := range b.options.Faults {
+		if end := b.warmup + b.measured; f.From >= end {
+			b.found.Warningf("sim-fault", diag.Pos{}, "let it begin earlier, or measure for longer", "fault %s: it begins when the run is over, which ends after %s", f, end)
+		}
+	}
 	b.Config.Measure = toTime(b.warmup)
 	b.Config.Stop = toTime(b.warmup + b.measured)
 	b.Config.Sample = toTime(b.options.Sample)
