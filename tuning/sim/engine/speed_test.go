@@ -184,12 +184,18 @@ func TestSpeedChild(t *testing.T) {
 	}
 }
 
+// Variables that name the file that a child writes a profile to.
+const (
+	profileTime   = "FABRICCTL_SIMSPEED_PROFILE"
+	profileMemory = "FABRICCTL_SIMSPEED_MEMORY"
+)
+
 func runCase(t testing.TB, c speedCase) (r childRun) {
 	config := c.config()
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if path := os.Getenv("FABRICCTL_SIMSPEED_PROFILE"); path != "" {
+	if path := os.Getenv(profileTime); path != "" {
 		f, err := os.Create(path)
 		if err != nil {
 			t.Fatal(err)
@@ -199,6 +205,20 @@ func runCase(t testing.TB, c speedCase) (r childRun) {
 		}
 		defer f.Close()
 		defer pprof.StopCPUProfile()
+	}
+	if path := os.Getenv(profileMemory); path != "" {
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		runtime.MemProfileRate = 4096
+		defer func() {
+			runtime.GC() // the profile is of what was allocated until the last one
+			if err := pprof.Lookup("allocs").WriteTo(f, 0); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
 	start, used := time.Now(), processor()
 	res, err := engine.Run(t.Context(), config)
@@ -307,7 +327,8 @@ func TestSpeed(t *testing.T) {
 	}
 	fmt.Fprintf(&out, "\nBeside each run: xorshift64 %s million rounds per CPU-s, a pointer chase through 64 MiB %s million loads.\n\n", middleOf(loops, 1e6, "%.0f"), middleOf(chases, 1e6, "%.1f"))
 	sideBySide(t, &out)
-	profile(t, &out)
+	profile(t, &out, profileTime, "function", "9 hosts, 8:1", "128 hosts, permutation")
+	profile(t, &out, profileMemory, "memory that is allocated by", "128 hosts, permutation", "512 hosts, all-to-all (261,632 QPs)")
 	if !t.Failed() {
 		writePart(t, path, "make bench", out.String())
 	}
@@ -345,17 +366,21 @@ func sideBySide(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// profile is where the time goes: the functions that the processor was found in.
-func profile(t *testing.T, out *strings.Builder) {
-	for _, name := range []string{"9 hosts, 8:1", "128 hosts, permutation"} {
-		path := filepath.Join(t.TempDir(), "cpu.prof")
-		child(t, name, "FABRICCTL_SIMSPEED_PROFILE="+path)
-		top, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount=12", `-hide=asyncPreempt`, os.Args[0], path).Output()
+// profile is where the time goes, or the memory: the functions in which the processor was found, or which allocate.
+func profile(t *testing.T, out *strings.Builder, variable, what string, cases ...string) {
+	for _, name := range cases {
+		path := filepath.Join(t.TempDir(), "profile")
+		child(t, name, variable+"="+path)
+		args := []string{"tool", "pprof", "-top", "-nodecount=12", `-hide=asyncPreempt`}
+		if variable == profileMemory { // of the run, without what makes its config
+			args = append(args, `-focus=engine\.Run$`, "-relative_percentages")
+		}
+		top, err := exec.Command("go", append(args, os.Args[0], path)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, rows, _ := strings.Cut(string(top), "cum%\n")
-		fmt.Fprintf(out, "| %s: function | of itself | with what it calls |\n|---|---|---|\n", name)
+		fmt.Fprintf(out, "| %s: %s | of itself | with what it calls |\n|---|---|---|\n", name, what)
 		for line := range strings.Lines(rows) {
 			if f := strings.Fields(line); len(f) > 5 {
 				fmt.Fprintf(out, "| `%s` | %s | %s |\n", strings.TrimPrefix(strings.Join(f[5:], " "), "github.com/fabricctl/fabricctl/tuning/sim/"), f[1], f[4])
