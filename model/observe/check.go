@@ -186,6 +186,8 @@ func (p *Part) checkNumbers() *Error {
 		}
 	}
 	switch {
+	case p.N == 1 && (p.Kind == AllToAll || p.Kind == Permutation):
+		return &Error{fmt.Sprintf("%s:1", p.Kind), "is one host, which sends to nobody", fmt.Sprintf("write %s:2 or more", p.Kind)}
 	case p.Jitter < 0 || p.Jitter >= 100*units.OnePercent:
 		return &Error{"jitter " + p.Jitter.String(), "is not below 100%", ""}
 	case p.Load < 0 || p.Load > 100*units.OnePercent:

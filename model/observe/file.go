@@ -13,10 +13,13 @@ import (
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
+// MaxTrace is the most bytes that a trace may have, or any other file that says what traffic to drive.
+const MaxTrace = 1 << 26
+
 // Limits on what is read.
 const (
 	maxFile  = 1 << 20 // bytes of a workload
-	maxTrace = 1 << 26 // bytes of a trace
+	maxLine  = 1 << 12 // bytes of a line of a trace: each may become a field
 	maxFlows = 1 << 20 // flows of a trace
 )
 
@@ -77,8 +80,12 @@ var traceColumns = [...]string{"start", "src", "dst", "class", "bytes"}
 // first line names them. Start and bytes have units ("10us", "1MB"); an empty class is that of the part. Lines that begin
 // with # are left out.
 func ParseTrace(b []byte) ([]TraceFlow, error) {
-	if len(b) > maxTrace {
-		return nil, fmt.Errorf("trace: the file has %d bytes, more than %d", len(b), maxTrace)
+	if len(b) > MaxTrace {
+		return nil, fmt.Errorf("trace: the file has %d bytes, more than %d", len(b), MaxTrace)
+	}
+	b = bytes.TrimPrefix(b, []byte("\ufeff")) // which spreadsheets write
+	if n := longLine(b); n > 0 {
+		return nil, fmt.Errorf("trace: line %d is longer than %d bytes", n, maxLine)
 	}
 	r := csv.NewReader(bytes.NewReader(b))
 	r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord, r.ReuseRecord = '#', true, len(traceColumns), true
@@ -112,6 +119,17 @@ func ParseTrace(b []byte) ([]TraceFlow, error) {
 		return nil, errors.New("trace: no flow in it")
 	}
 	return flows, nil
+}
+
+// longLine is the number of the first line that is too long, or 0.
+func longLine(b []byte) int {
+	n := 0
+	for line := range bytes.Lines(b) {
+		if n++; len(line) > maxLine {
+			return n
+		}
+	}
+	return 0
 }
 
 // heading is where each column is, if row names all of them.

@@ -210,6 +210,9 @@ func (w *Workload) part(s string) (Part, error) {
 		if err := unit(p.Load.UnmarshalText([]byte(n))); err != nil {
 			return p, err
 		}
+		if p.Load == 0 {
+			return p, &Error{"load " + quote(n), "is no load", "write more than 0%, such as background:30%"}
+		}
 	case counted:
 		var err error
 		if p.N, err = number(n); err != nil {

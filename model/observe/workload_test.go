@@ -102,6 +102,9 @@ func TestWorkloadErrors(t *testing.T) {
 		"alltoall,to=host1":                  `to does not go with alltoall; it goes with single, incast, probe`,
 		"single,load=30%":                    `load does not go with single`,
 		"background:101%":                    `load 101% is above 100%`,
+		"background:0%":                      `load "0%" is no load`,
+		"permutation:1":                      `permutation:1 is one host, which sends to nobody; write permutation:2 or more`,
+		"alltoall:1":                         `alltoall:1 is one host`,
 		"trace":                              `trace has no file`,
 		"ring:3":                             `ring:3 counts steps of a size, and there is none; add bytes=64MB`,
 		"single,hosts=a//b":                  `"" is not a name`,
@@ -164,6 +167,7 @@ func TestParseTrace(t *testing.T) {
 	want := []TraceFlow{{10 * units.Microsecond, "host1", "host2", "training", units.MB}, {0, "host1:nic-2", "host3", "", 64 * units.KB}}
 	for _, text := range []string{
 		"10us,host1,host2,training,1MB\n# a comment\n0us, host1:nic-2, host3,,64KB\n",
+		"\ufeffstart,src,dst,class,bytes\r\n10us,host1,host2,training,1MB\r\n0us,host1:nic-2,host3,,64KB\r\n",
 		"bytes,start,dst,src,class\n1MB,10us,host2,host1,training\n64KB,0us,host3,host1:nic-2,\n",
 	} {
 		got, err := ParseTrace([]byte(text))
@@ -179,6 +183,7 @@ func TestParseTrace(t *testing.T) {
 		"1us,host1,host2,training,1":  `line 1: bytes: "1" needs a unit`,
 		"1us,host1,host2,t,1MB\n1us,a b,host2,t,1MB": `line 2: flow "a b to host2" has a name that no model has`,
 		"1us,host1,host2,t,0B":                       "out of range",
+		"#\n" + strings.Repeat(",", 5000):            "line 2 is longer than 4096 bytes",
 	} {
 		if got, err := ParseTrace([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
