@@ -78,6 +78,7 @@ func (s *run) flowResult(i int, o *FlowResult) {
 	*o = FlowResult{
 		Started: q.started, Done: q.done, Start: q.start, Completion: q.took,
 		Received: s.payload(fi, q, r.nxt) - s.payload(fi, q, c.received),
+		Before:   s.payload(fi, q, c.received),
 		Acked:    s.payload(fi, q, q.una) - s.payload(fi, q, c.acked),
 		Sent:     uint64(c.sent), Resent: uint64(c.resent), ResentBytes: c.resentBytes,
 		Marked: uint64(c.marked), CNPs: uint64(q.cc.cnps), Cuts: uint64(q.cc.cuts), NACKs: uint64(c.nacks), Timeouts: uint64(c.timeouts), Dropped: uint64(c.lost),

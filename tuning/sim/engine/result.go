@@ -35,6 +35,7 @@ type FlowResult struct {
 	Start         Time   // when it started
 	Completion    Time   // from its start until the acknowledgement of its last byte; 0 = it has not ended
 	Received      int64  // bytes that arrived in order
+	Before        int64  // bytes that had arrived in order before Config.Measure
 	Acked         int64  // bytes that were acknowledged
 	Sent          uint64 // packets, those that were sent again included
 	Resent        uint64
@@ -96,7 +97,7 @@ type QueueResult struct {
 	TxBytes       uint64
 	Marked        uint64
 	Drops         uint64
-	Stuck         uint64 // times that the watchdog found it stopped for too long
+	Stuck         uint64 // times that the watchdog found it stopped for too long; that on which it acts at Config.Measure is one
 	Restored      uint64
 }
 

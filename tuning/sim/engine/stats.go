@@ -86,6 +86,9 @@ func (s *run) measure() {
 		c.tally = tally{}
 		if c.dog != nil {
 			c.dog.found, c.dog.restored = [NumPriorities]uint64{}, [NumPriorities]uint64{}
+			for q := range c.dog.found {
+				c.dog.found[q] = uint64(c.dog.biting >> q & 1)
+			}
 		}
 	}
 	for i := range s.switches {
