@@ -273,6 +273,9 @@ const (
 	defaultCable = 10 * units.Metre
 )
 
+// slowestLink is what the engine takes.
+const slowestLink = units.Gbps
+
 // link gives both ends of a link its speed and delay.
 func (b *builder) link(x, y int) {
 	p, q := b.ports[x].port, b.ports[y].port
@@ -285,6 +288,10 @@ func (b *builder) link(x, y int) {
 	}
 	if speed <= 0 {
 		b.found.Errorf("sim-speed", diag.Pos{}, "give the link a speed", "the link from %s to %s has no speed", b.name(x), b.name(y))
+		return
+	}
+	if speed < slowestLink {
+		b.found.Errorf("sim-speed", diag.Pos{}, fmt.Sprintf("give the link %s or more, or leave it out", slowestLink), "the link from %s to %s has %s, and is too slow to be simulated", b.name(x), b.name(y), speed)
 		return
 	}
 	cable := max(p.Cable, q.Cable)

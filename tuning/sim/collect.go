@@ -48,6 +48,7 @@ func (s *Setup) collect(raw *engine.Result) *Result {
 	r.places()
 	r.series()
 	r.totals()
+	r.silence()
 	r.Why = orEmpty(r.why())
 	return r
 }
@@ -166,6 +167,29 @@ func (r *Result) flow(i int) Flow {
 		out.Latency = t.times()
 	}
 	return out
+}
+
+// silence finds the flows of which nothing ever arrived.
+func (r *Result) silence() {
+	s := r.setup
+	busy := make([]int64, len(s.nics)) // flows of each NIC that have not ended
+	for i := range s.flows {
+		if x := &r.raw.Flows[i]; x.Started && !x.Done {
+			busy[s.flows[i].from]++
+			busy[s.flows[i].to]++
+		}
+	}
+	for i := range s.flows {
+		f, x, c := &s.flows[i], &r.raw.Flows[i], &s.Config.Flows[i]
+		if !x.Started || x.Done || x.Received+x.Before > 0 {
+			continue
+		}
+		frame := int64(c.Payload + s.Config.Transport.Header + s.Config.Overhead)
+		turn := max(wire(busy[f.from]*frame, s.Config.Ports[s.nics[f.from].port].Rate), wire(busy[f.to]*frame, s.Config.Ports[s.nics[f.to].port].Rate))
+		if since := r.raw.At - x.Start; since > r.raw.At/2 && since > 10*max(turn, toTime(r.Flows[i].Ideal)) {
+			r.silent = append(r.silent, i)
+		}
+	}
 }
 
 // active is for how long a flow was at work while it was measured.

@@ -3,10 +3,12 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
@@ -102,6 +104,64 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// TestSilent: a flow that was served before it was measured, or whose turn has not come, is not one of which nothing arrives.
+func TestSilent(t *testing.T) {
+	n := example(t, "small")
+	for _, x := range []struct {
+		load   string
+		o      Options
+		silent int
+	}{
+		{"single,qps=400", Options{Warmup: units.Millisecond, Duration: 10 * units.Microsecond}, 0},
+		{"single,qps=20000", Options{Warmup: 500 * units.Microsecond, Duration: 500 * units.Microsecond}, 0},
+		{"incast:3", Options{Duration: units.Millisecond, Faults: faults(t, "storm:host1")}, 3},
+	} {
+		r := run(t, n, x.load, x.o, 1)
+		none := 0
+		for i := range r.Flows {
+			if r.Flows[i].Received == 0 {
+				none++
+			}
+		}
+		if got := len(r.Silent()); got != x.silent || none == 0 {
+			t.Errorf("%s: %d are silent, want %d; of %d nothing arrived while it was measured", x.load, got, x.silent, none)
+		}
+	}
+}
+
+// TestUnbegun: flows that were to begin after the end are said to be missing.
+func TestUnbegun(t *testing.T) {
+	n := example(t, "small")
+	w := workload(t, "single,bytes=1MB + single,bytes=1MB,start=150ms,name=later")
+	w.Parts = append(w.Parts, observe.Part{Kind: observe.Trace, Flows: []observe.TraceFlow{{Src: "host1", Dst: "host2", Bytes: units.MB}, {Start: 200 * units.Millisecond, Src: "host1", Dst: "host2", Bytes: units.MB}}})
+	r, err := Run(t.Context(), n, w, Options{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(r.Why, "\n"); !strings.Contains(text, "1 flow has not begun when the run ended: that of trace from host1:rdma0 to host2:rdma0 would at 200ms") {
+		t.Error(text)
+	}
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Msg, "later: nothing of it starts within 100ms") {
+		t.Error(r.Findings)
+	}
+}
+
+// TestWatchdogBefore: what a watchdog has begun to do before it was measured is told, and what that is.
+func TestWatchdogBefore(t *testing.T) {
+	n := example(t, "small")
+	for action, say := range map[intent.Action]string{
+		intent.ActionDrop: "and discards", intent.ActionForward: "in spite of pauses", intent.ActionAlert: "but report it",
+	} {
+		m := edit(n, switches, func(p *intent.Policy) {
+			p.Watchdog = intent.Watchdog{On: true, Detect: 1, Restore: 1, Poll: 1, Action: action}
+		})
+		r := run(t, m, "incast:3", Options{Warmup: 3 * units.Millisecond, Duration: units.Millisecond, Faults: faults(t, "storm:host1")}, 1)
+		if text := strings.Join(r.Why, "\n"); r.Totals.WatchdogHit == 0 || !strings.Contains(text, "first of all leaf1:Ethernet0 queue 3, ") || !strings.Contains(text, say) || strings.Contains(text, "acts after") {
+			t.Errorf("%v: %d\n%s", action, r.Totals.WatchdogHit, text)
+		}
+	}
+}
+
 // TestRefused: what cannot be simulated is a finding before the run.
 func TestRefused(t *testing.T) {
 	n := example(t, "small")
@@ -113,6 +173,14 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	big := edit(n, on("leaf1"), func(p *intent.Policy) { p.Queues[3].Buffer.Reserved = 20 * units.MB })
+	slow := n.With(nil)
+	for _, d := range n.Devices {
+		d.Ports = slices.Clone(d.Ports)
+		for i := range d.Ports {
+			d.Ports[i].Speed = 1
+		}
+		slow.Devices = append(slow.Devices, d)
+	}
 	for _, x := range []struct {
 		net         *intent.Net
 		load, fault string
@@ -122,7 +190,9 @@ func TestRefused(t *testing.T) {
 		{apart, "single", "", "sim-no-way", "no way leads from host1:rdma0 to host9:rdma0"},
 		{n, "incast:40", "", "sim-few-hosts", "needs 40 hosts that send to host1, and there are 31"},
 		{n, "alltoall:40", "", "sim-few-hosts", "needs 40 hosts, and 32 take part"},
-		{n, "pairs:17", "", "sim-few-hosts", "needs 34 hosts"},
+		{n, "pairs:17", "", "sim-few-hosts", "needs 34 hosts, and 32 take part: ask for at most 16"},
+		{n, "incast,hosts=host1", "", "sim-few-hosts", "1 take part: let more hosts take part"},
+		{slow, "single", "", "sim-speed", "has 1bps, and is too slow to be simulated"},
 		{n, "single,class=gold", "", "sim-no-class", "the fabric has no class gold"},
 		{n, "single,hosts=host99", "", "sim-no-host", "host host99: there is no such host"},
 		{n, "single,hosts=leaf1", "", "sim-no-host", "host leaf1: it is a switch"},
@@ -147,7 +217,7 @@ func TestRefused(t *testing.T) {
 			continue
 		}
 		f := refused.Findings[0]
-		if f.Rule != x.rule || !strings.Contains(f.Msg, x.say) || !strings.Contains(err.Error(), x.say) {
+		if f.Rule != x.rule || !strings.Contains(f.Msg+": "+f.Hint, x.say) || !strings.Contains(err.Error(), f.Msg) {
 			t.Errorf("%s %s: want %s: ...%s...\n%s", x.load, x.fault, x.rule, x.say, f)
 		}
 	}

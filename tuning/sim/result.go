@@ -35,8 +35,22 @@ type Result struct {
 	Findings diag.List  `json:"findings"`
 	Series   *Series    `json:"series,omitempty"`
 
-	setup *Setup
-	raw   *engine.Result
+	silent []int // places in Flows
+	setup  *Setup
+	raw    *engine.Result
+}
+
+// Release lets go of what only Counters needs, which is far more than the rest: of a Result that is kept beside many others.
+func (r *Result) Release() { r.setup, r.raw = nil, nil }
+
+// Silent are the flows of which nothing ever arrived, warm-up included, although they had most of the run for it, ten times as
+// long as they would take alone, and as long as their NICs need to serve ten times each flow that they have.
+func (r *Result) Silent() []*Flow {
+	fs := make([]*Flow, len(r.silent))
+	for i, at := range r.silent {
+		fs[i] = &r.Flows[at]
+	}
+	return fs
 }
 
 // End is why the run ended: "stop" (its time was over), "done" (all flows had ended), "idle" (nothing could happen any

@@ -8,6 +8,7 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning/sim/engine"
 )
 
 // flow is what stands behind a flow of the engine.
@@ -54,12 +55,16 @@ func (b *builder) traffic() {
 	b.everyone = b.hosts()
 	for i := range b.workload.Parts {
 		e := expander{builder: b, at: i, part: &b.workload.Parts[i], label: b.workload.Label(i), draw: drawFor(b.seed, uint64(i+1))}
+		before := len(b.flows)
 		e.expand()
 		if b.found.HasErrors() {
 			return
 		}
+		if len(b.flows) == before && before > 0 {
+			b.found.Warningf("sim-no-flows", diag.Pos{}, "simulate for longer, or start it earlier", "%s: nothing of it starts within %s", e.label, b.warmup+b.measured)
+		}
 	}
-	if len(b.flows) == 0 {
+	if !slices.ContainsFunc(b.Config.Flows, func(f engine.Flow) bool { return f.After != engine.None || f.Start < b.Config.Stop }) {
 		b.found.Errorf("sim-no-flows", diag.Pos{}, "simulate for longer, or start earlier", "nothing starts within %s", b.warmup+b.measured)
 	}
 }
@@ -113,8 +118,24 @@ func (e *expander) need(n int) bool {
 	if len(e.hosts) >= n {
 		return true
 	}
-	e.found.Errorf("sim-few-hosts", diag.Pos{}, fmt.Sprintf("ask for at most %d", max(len(e.hosts)-1, 0)), "%s needs %d hosts, and %d take part", e.part.String(), n, len(e.hosts))
+	most := len(e.hosts)
+	if e.part.Kind == observe.Pairs {
+		most /= 2
+	}
+	if len(e.hosts) < 2 || e.part.N <= most {
+		most = 0
+	}
+	hint := atMost(most)
+	e.found.Errorf("sim-few-hosts", diag.Pos{}, hint, "%s needs %d hosts, and %d take part", e.part.String(), n, len(e.hosts))
 	return false
+}
+
+// atMost is the hint where a part asks for more hosts, or pairs of them, than there are; 0 = asking for fewer would not help.
+func atMost(n int) string {
+	if n < 1 {
+		return "let more hosts take part"
+	}
+	return fmt.Sprintf("ask for at most %d", n)
 }
 
 // bursts makes the flows of a part that comes once, or again and again.
@@ -217,7 +238,7 @@ func (e *expander) incast() [][2]int {
 		n = len(order)
 	}
 	if len(order) < n || n == 0 {
-		e.found.Errorf("sim-few-hosts", diag.Pos{}, fmt.Sprintf("ask for at most %d", len(order)),
+		e.found.Errorf("sim-few-hosts", diag.Pos{}, atMost(len(order)),
 			"%s needs %s that send to %s, and there are %d", e.part.String(), diag.Count(max(n, 1), "host"), e.hosts[to].name, len(order))
 		return nil
 	}
@@ -249,7 +270,7 @@ func (e *expander) halves() [][2]int {
 		}
 	}
 	if len(ps) < n && e.part.N > 0 || len(ps) == 0 {
-		e.found.Errorf("sim-few-hosts", diag.Pos{}, fmt.Sprintf("ask for at most %d", len(ps)), "%s: there are %d such pairs", e.part.String(), len(ps))
+		e.found.Errorf("sim-few-hosts", diag.Pos{}, atMost(len(ps)), "%s: there are %d such pairs", e.part.String(), len(ps))
 	}
 	return ps
 }

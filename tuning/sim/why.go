@@ -15,7 +15,7 @@ import (
 func (r *Result) why() []string {
 	var all []string
 	for _, about := range []func() []string{
-		r.whyEnd, r.whyBusy, r.whyUneven, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whyUnheard, r.whyWatchdog, r.whyUnfinished,
+		r.whyEnd, r.whyBusy, r.whyUneven, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whyUnheard, r.whyWatchdog, r.whyUnbegun, r.whyUnfinished,
 	} {
 		all = append(all, about()...)
 	}
@@ -254,6 +254,9 @@ func (r *Result) whyPauses() []string {
 			best = i
 		}
 	}
+	if len(r.Buffers) == 0 {
+		return []string{"no pause was sent: no buffer of a switch held anything"}
+	}
 	if best < 0 {
 		return []string{"no pause was sent: no priority group that the traffic came in by is lossless"}
 	}
@@ -387,7 +390,18 @@ func (r *Result) whyUnheard() []string {
 func (r *Result) whyWatchdog() []string {
 	if len(r.Watchdog) > 0 {
 		w := &r.Watchdog[0]
-		return []string{fmt.Sprintf("the PFC watchdog found %s stuck, first of all %s queue %d", diag.Count(int(r.Totals.WatchdogHit), "queue"), w.Place, w.Queue)}
+		does := ""
+		if at := r.setup.portNamed(w.Place); at >= 0 {
+			switch r.setup.Config.Ports[at].Watchdog.Action {
+			case engine.WatchdogDrop:
+				does = ", and discards what is there for it"
+			case engine.WatchdogForward:
+				does = ", and sends from it in spite of pauses, which nobody on the way back is told of"
+			case engine.WatchdogAlert:
+				does = ", and does nothing but report it"
+			}
+		}
+		return []string{fmt.Sprintf("the PFC watchdog found %s stuck, first of all %s queue %d%s", diag.Count(int(r.Totals.WatchdogHit), "queue"), w.Place, w.Queue, does)}
 	}
 	for i := range r.Pauses {
 		p := &r.Pauses[i]
@@ -402,6 +416,23 @@ func (r *Result) whyWatchdog() []string {
 		return []string{fmt.Sprintf("%s was paused for %s without an end, and its PFC watchdog acts after %s", p.Place, lasting(p.Longest), toDuration(w.Detect))}
 	}
 	return nil
+}
+
+// whyUnbegun says that flows were to begin later than the run lasted.
+func (r *Result) whyUnbegun() []string {
+	n, first := 0, -1
+	for i := range r.Flows {
+		if f := &r.Flows[i]; !f.Started && f.Start >= r.End.At && r.setup.Config.Flows[i].After == engine.None {
+			if n++; first < 0 || f.Start < r.Flows[first].Start {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	f := &r.Flows[first]
+	return []string{fmt.Sprintf("%s not begun when the run ended: that of %s from %s to %s would at %s", diag.Plural(n, "flow has", "flows have"), f.Part, f.From, f.To, f.Start)}
 }
 
 // late is how many times as long as alone a flow must have taken to be called late when the run ends.
