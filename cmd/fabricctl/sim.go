@@ -246,25 +246,14 @@ func simVerdict(r *sim.Result, p promise) error {
 		return fail(exitError, "", "the traffic stood still: %s", r.End.Words)
 	case r.End.Why == "idle" && r.Totals.Unfinished > 0:
 		return fail(exitError, "", "%s can never end: %s", diag.Count(r.Totals.Unfinished, "flow"), r.End.Words)
-	case len(starved(r)) > 0:
-		return fail(exitError, "", "%s got nothing through", diag.Count(len(starved(r)), "flow"))
+	case len(r.End.Stuck) > 0 && r.End.Why == "stop":
+		return fail(exitError, "", "ports wait for each other in a circle, and nothing but a PFC watchdog ends that")
+	case len(r.Silent()) > 0:
+		return fail(exitError, "", "%s got nothing through", diag.Count(len(r.Silent()), "flow"))
 	case lost > 0:
 		return fail(exitError, "", "%s of lossless classes were lost", diag.Count(int(lost), "packet"))
 	}
 	return nil
-}
-
-// starved are the flows that have sent for more than half of the run, long enough to have ended ten times, and of which nothing has arrived:
-// what they send is swallowed somewhere.
-func starved(r *sim.Result) []*sim.Flow {
-	var fs []*sim.Flow
-	for i := range r.Flows {
-		f := &r.Flows[i]
-		if since := r.End.At - f.Start; f.Started && !f.Done && f.Received == 0 && since > r.End.At/2 && since > 10*f.Ideal {
-			fs = append(fs, f)
-		}
-	}
-	return fs
 }
 
 // kindHelp lists the kinds of parts.

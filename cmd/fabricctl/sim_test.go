@@ -90,6 +90,26 @@ func TestPlanSimulate(t *testing.T) {
 	}
 }
 
+// TestTrafficFile: a file that has no end is not read to it.
+func TestTrafficFile(t *testing.T) {
+	for _, name := range []string{"load.yaml", "flows.csv"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, observe.MaxTrace+1); err != nil {
+			t.Fatal(err)
+		}
+		text := path
+		if name == "flows.csv" {
+			text = "trace:" + path
+		}
+		if _, err := readWorkload(text); err == nil || !strings.Contains(err.Error(), "is longer than 64 MiB") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestSimInterrupted: Ctrl-C ends a run, and shows what was seen until then as such.
 func TestSimInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,7 +201,7 @@ func readWorkload(text string) (observe.Workload, error) {
 	switch strings.ToLower(filepath.Ext(text)) {
 	case ".yaml", ".yml", ".json":
 		var b []byte
-		if b, err = os.ReadFile(text); err != nil {
+		if b, err = readTraffic(text); err != nil {
 			return w, fail(exitError, "", "--workload: %w", err)
 		}
 		dir = filepath.Dir(text)
@@ -220,7 +221,7 @@ func readWorkload(text string) (observe.Workload, error) {
 		if dir != "" && !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		b, err := os.ReadFile(path)
+		b, err := readTraffic(path)
 		if err != nil {
 			return w, fail(exitError, "", "trace: %w", err)
 		}
@@ -229,6 +230,20 @@ func readWorkload(text string) (observe.Workload, error) {
 		}
 	}
 	return w, nil
+}
+
+// readTraffic reads a file that says what traffic to drive, no further than such a file may be long.
+func readTraffic(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, observe.MaxTrace+1))
+	if err == nil && len(b) > observe.MaxTrace {
+		err = fmt.Errorf("%s is longer than %d MiB", path, observe.MaxTrace>>20)
+	}
+	return b, err
 }
 
 // badWorkload is the error of a workload that was refused, with its hint.

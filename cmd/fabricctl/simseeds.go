@@ -46,7 +46,10 @@ func (a *app) simSeeds(ctx context.Context, job sim.Job, o simFlags, json bool) 
 			jobs[i].Options.Sample = o.sample
 		}
 	}
-	runs, err := sim.RunMany(ctx, jobs, 0, func(i int, _ *sim.Result) { told.done(i) })
+	runs, err := sim.RunMany(ctx, jobs, 0, func(i int, r *sim.Result) {
+		r.Release()
+		told.done(i)
+	})
 	told.end()
 	runs = slices.DeleteFunc(runs, func(r *sim.Result) bool { return r == nil || r.End.Why == "interrupted" })
 	if len(runs) == 0 {
