@@ -168,7 +168,7 @@ func (d *demo) lossless(ctx context.Context, live []string) error {
 	if err := d.ssh(ctx, "leaf1", "enable", "show interfaces counters discards | json"); err != nil {
 		return err
 	}
-	d.say("sim --live reads the devices and knows nothing of the lab. It comes to the same, and the rules say why.")
+	d.say("sim --live reads the devices and knows nothing of the lab. It loses packets at the same port, and the rules say why; the numbers differ, since a NIC does not say all of its congestion control over SSH: see what was assumed.")
 	if err := d.run(ctx, exitError, append(append([]string{"sim", "--live"}, live...), "--workload", incastLoad)...); err != nil {
 		return err
 	}

@@ -35,10 +35,8 @@ func printSim(w io.Writer, r *sim.Result, p promise, details bool) {
 	if details {
 		limit = 1 << 30
 	}
-	printGroups(w, "parts of the workload", r.Parts)
-	if len(r.Classes) > 1 {
-		printGroups(w, "classes", r.Classes)
-	}
+	printGroups(w, "parts of the workload", r.Parts, endless(r, func(f *sim.Flow) string { return f.Part }))
+	printGroups(w, "classes", r.Classes, endless(r, func(f *sim.Flow) string { return f.Class }))
 	printFlows(w, r, limit)
 	printQueues(w, r.Queues, limit)
 	printPauses(w, r.Pauses, limit)
@@ -217,7 +215,18 @@ func section(w io.Writer, title string, head []string, n, limit int, row func(in
 	}
 }
 
-func printGroups(w io.Writer, title string, gs []sim.Group) {
+// endless are the names of groups in which a flow goes on until the end: of others, no flow has a goodput throughout.
+func endless(r *sim.Result, group func(*sim.Flow) string) map[string]bool {
+	in := map[string]bool{}
+	for i := range r.Flows {
+		if f := &r.Flows[i]; f.Bytes == 0 && f.Started {
+			in[group(f)] = true
+		}
+	}
+	return in
+}
+
+func printGroups(w io.Writer, title string, gs []sim.Group, endless map[string]bool) {
 	if len(gs) < 2 {
 		return
 	}
@@ -227,8 +236,12 @@ func printGroups(w io.Writer, title string, gs []sim.Group) {
 		if g.Latency.Count > 0 {
 			t = g.Latency
 		}
+		least, most := "-", "-"
+		if endless[g.Name] {
+			least, most = rate(g.Least), rate(g.Most)
+		}
 		return []string{
-			g.Name, strconv.Itoa(g.Flows), rate(g.Goodput), rate(g.Least), rate(g.Most), timeCell(t, t.P50), timeCell(t, t.P99), timeCell(t, t.P999),
+			g.Name, strconv.Itoa(g.Flows), rate(g.Goodput), least, most, timeCell(t, t.P50), timeCell(t, t.P99), timeCell(t, t.P999),
 			strconv.FormatUint(g.Marked, 10), strconv.FormatUint(g.Resent, 10), strconv.FormatUint(g.Drops, 10),
 		}
 	})
@@ -333,7 +346,7 @@ func printDrops(w io.Writer, ds []sim.Drop, limit int) {
 }
 
 func printBuffers(w io.Writer, bs []sim.Buffer, limit int) {
-	section(w, "buffers of lossless groups, the fullest first", []string{"port", "priority", "held", "pause at", "headroom used", "of", "pool used", "of"}, len(bs), counts(len(bs), limit, func(i int) units.Bytes { return bs[i].Max }), func(i int) []string {
+	section(w, "ingress buffers, the fullest first", []string{"port", "priority", "held", "pause at", "headroom used", "of", "pool used", "of"}, len(bs), counts(len(bs), limit, func(i int) units.Bytes { return bs[i].Max }), func(i int) []string {
 		b := &bs[i]
 		pause := "never"
 		if b.Threshold > 0 {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,11 @@ func TestBroken(t *testing.T) {
 			name: "pfc missing at uplinks", net: edit(small, on("leaf1", "uplink-1", "uplink-2"), func(p *intent.Policy) { p.Queues[3].Lossless = false }),
 			load: "incast:8", options: Options{NoMarks: true, Duration: 3 * units.Millisecond},
 			symptom: func(r *Result) bool { return r.Totals.Drops > 0 && r.Totals.Resent > 0 }, say: "priority 3 is not lossless there",
+		},
+		{
+			name: "pfc missing at a port that has room", net: edit(small, on("leaf1", "uplink-1", "uplink-2"), func(p *intent.Policy) { p.Queues[3].Lossless = false }),
+			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Drops == 0 && r.Totals.Pauses == 0 },
+			say: "no pause can come from leaf1:Ethernet64 and 1 more port for class training, which is lossless on most ports: what finds no room there is lost (",
 		},
 		{
 			name: "pfc off on the hosts", net: edit(small, hosts, func(p *intent.Policy) { p.Queues[3].Lossless = false }),
@@ -160,5 +166,14 @@ func TestDropPlaces(t *testing.T) {
 	}
 	if long == 0 || full == 0 {
 		t.Errorf("%+v", r.Drops)
+	}
+}
+
+// TestWorst: the worst of a part is the flow that gets least, also where it gets nothing.
+func TestWorst(t *testing.T) {
+	r := run(t, example(t, "small"), "incast:8,dscp=0", Options{Duration: 3 * units.Millisecond}, 1)
+	least := slices.MinFunc(r.Flows, func(a, b Flow) int { return cmp.Compare(a.Goodput, b.Goodput) }).Goodput
+	if g := &r.Parts[0]; least != 0 || g.Least != least || g.Most == 0 {
+		t.Errorf("the worst flow has %s, and the part says %s to %s", least, g.Least, g.Most)
 	}
 }

@@ -304,6 +304,7 @@ type tally struct {
 	received        int64
 	ended, messages timed
 	rates           []float64 // of endless flows
+	any             bool      // there is one that has begun
 }
 
 func (t *tally) add(r *Result, i int) {
@@ -334,10 +335,10 @@ func (t *tally) add(r *Result, i int) {
 		t.messages.merge(x.Messages, r.setup.correction(i))
 	}
 	if c.Bytes == 0 && f.Started {
-		if g.Least == 0 || f.Goodput < g.Least {
+		if !t.any || f.Goodput < g.Least { // the least may be nothing at all
 			g.Least = f.Goodput
 		}
-		g.Most = max(g.Most, f.Goodput)
+		g.Most, t.any = max(g.Most, f.Goodput), true
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (r *Result) why() []string {
 	var all []string
 	for _, about := range []func() []string{
-		r.whyEnd, r.whyBusy, r.whyUneven, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whyUnheard, r.whyWatchdog, r.whyUnbegun, r.whyUnfinished,
+		r.whyEnd, r.whyBusy, r.whyUneven, r.whyNotes, r.whyClass, r.whyMTU, r.whyDrops, r.whyMarks, r.whyNotices, r.whyPauses, r.whyRoot, r.whySilent, r.whyUnheard, r.whyWatchdog, r.whyUnbegun, r.whyUnfinished,
 	} {
 		all = append(all, about()...)
 	}
@@ -370,6 +370,26 @@ func (r *Result) whyBusy() []string {
 		say += fmt.Sprintf(", and %s nearly as full", diag.Plural(full-1, "other is", "others are"))
 	}
 	return []string{say}
+}
+
+// whySilent names ports that pause nobody for a class that is lossless on most ports.
+func (r *Result) whySilent() []string {
+	if r.setup.options.NoPause {
+		return nil
+	}
+	var silent places
+	most := map[string]units.Bytes{}
+	for i := range r.Buffers {
+		b := &r.Buffers[i]
+		if p, ok := r.setup.classes.find(b.Class); !ok || b.Threshold > 0 || r.setup.classes.lossless&(1<<p) == 0 {
+			continue
+		}
+		silent.add(b.Class, b.Place.String())
+		most[b.Class] = max(most[b.Class], b.Max)
+	}
+	return silent.sentences(func(class, where string) string {
+		return fmt.Sprintf("no pause can come from %s for class %s, which is lossless on most ports: what finds no room there is lost (%s held at most)", where, class, about(most[class]))
+	})
 }
 
 // whyUnheard names ports that were paused and did not stop.
