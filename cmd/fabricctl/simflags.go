@@ -43,7 +43,7 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.StringVar(&o.trace, "trace", "", "flows of this CSV file too: start,src,dst,class,bytes")
 	f.Var(&span{&o.duration}, "duration", "how long is measured, such as 10ms (default 10ms)")
 	f.Var(&span{&o.warmup}, "warmup", "before it is measured (default 1ms where a flow never ends)")
-	f.Uint64Var(&o.seed, "seed", 1, "of all that is drawn; the same seed gives the same run")
+	f.Uint64Var(&o.seed, "seed", 1, "of random numbers; the same seed gives the same run")
 	f.IntVar(&o.seeds, "seeds", 1, "how many seeds to run, from --seed on")
 	f.StringArrayVar(&o.faults, "fault", nil, "break something: storm:HOST,from=2ms,to=5ms, slow:HOST,rate=40Gbps or down:DEVICE:PORT; repeat for more")
 	f.BoolVar(&o.live, "live", false, "simulate what the devices hold; they are read, and nothing is written")

@@ -79,6 +79,9 @@ func answers(r *sim.Result, p promise) []answer {
 		if t.Completion.Count > 0 {
 			text += ", " + timesText(t.Completion)
 		}
+		if t.Unfinished > 0 && r.End.Why == "stop" {
+			text += fmt.Sprintf("; %d under way when time was over", t.Unfinished)
+		}
 		facts = append(facts, answer{"completion", text, show.Plain})
 	}
 	lost := answer{"lost", "nothing", show.Green}
@@ -122,17 +125,18 @@ func answers(r *sim.Result, p promise) []answer {
 func goodputText(r *sim.Result) string {
 	s := show.Paint(show.Bold, rate(r.Totals.Goodput)) + " over " + diag.Count(len(r.Flows), "flow")
 	if r.Totals.Fairness > 0 {
-		least, most := units.BitRate(0), units.BitRate(0)
-		first := true
+		least, most, n := units.BitRate(0), units.BitRate(0), 0
 		for i := range r.Flows {
 			if f := &r.Flows[i]; f.Bytes == 0 && f.Started {
-				if first || f.Goodput < least {
+				if n == 0 || f.Goodput < least {
 					least = f.Goodput
 				}
-				most, first = max(most, f.Goodput), false
+				most, n = max(most, f.Goodput), n+1
 			}
 		}
-		s += fmt.Sprintf("; endless ones %s to %s, fairness %.3f", rate(least), rate(most), r.Totals.Fairness)
+		if n > 1 {
+			s += fmt.Sprintf("; endless ones %s to %s, fairness %.3f", rate(least), rate(most), r.Totals.Fairness)
+		}
 	}
 	return s
 }
@@ -286,25 +290,36 @@ func printFlows(w io.Writer, r *sim.Result, limit int) {
 		}
 		slices.SortStableFunc(order, func(a, b *sim.Flow) int { return cmp.Compare(worse(b), worse(a)) })
 	}
-	section(w, title, []string{"from", "to", "part", "class", "goodput", "took", "ideal", "marked", "cuts", "again"}, len(order), limit, func(i int) []string {
-		f := order[i]
-		took, ideal := "-", "-"
-		switch {
-		case f.Done:
-			took = lasting(f.Completion)
-		case !f.Started:
-			took = "not begun"
-		case f.Bytes > 0:
-			took = "not ended"
-		}
-		if f.Ideal > 0 {
-			ideal = lasting(f.Ideal)
-		}
-		return []string{
-			portText(f.From), portText(f.To), f.Part, cmp.Or(f.Class, "dscp "+strconv.Itoa(int(f.DSCP))), rate(f.Goodput), took, ideal,
-			strconv.FormatUint(f.Marked, 10), strconv.FormatUint(f.Cuts, 10), strconv.FormatUint(f.Resent, 10),
-		}
-	})
+	head := []string{"from", "to", "part", "class", "goodput", "marked", "cuts", "again"}
+	sized := slices.ContainsFunc(order, func(f *sim.Flow) bool { return f.Bytes > 0 || !f.Started })
+	if sized {
+		head = slices.Insert(head, 5, "took", "ideal")
+	}
+	section(w, title, head, len(order), limit, func(i int) []string { return flowRow(order[i], sized) })
+}
+
+// flowRow is a row of the flows; where some have a size, with how long it took.
+func flowRow(f *sim.Flow, sized bool) []string {
+	row := []string{
+		portText(f.From), portText(f.To), f.Part, cmp.Or(f.Class, "dscp "+strconv.Itoa(int(f.DSCP))), rate(f.Goodput),
+		strconv.FormatUint(f.Marked, 10), strconv.FormatUint(f.Cuts, 10), strconv.FormatUint(f.Resent, 10),
+	}
+	if !sized {
+		return row
+	}
+	took, ideal := "-", "-"
+	switch {
+	case f.Done:
+		took = lasting(f.Completion)
+	case !f.Started:
+		took = "not begun"
+	case f.Bytes > 0:
+		took = "not ended"
+	}
+	if f.Ideal > 0 {
+		ideal = lasting(f.Ideal)
+	}
+	return slices.Insert(row, 5, took, ideal)
 }
 
 func printQueues(w io.Writer, qs []sim.Queue, limit int) {
@@ -346,7 +361,7 @@ func printDrops(w io.Writer, ds []sim.Drop, limit int) {
 }
 
 func printBuffers(w io.Writer, bs []sim.Buffer, limit int) {
-	section(w, "ingress buffers, the fullest first", []string{"port", "priority", "held", "pause at", "headroom used", "of", "pool used", "of"}, len(bs), counts(len(bs), limit, func(i int) units.Bytes { return bs[i].Max }), func(i int) []string {
+	section(w, "ingress buffers, the fullest first", []string{"port", "priority", "held", "pause at", "headroom", "of", "pool", "of"}, len(bs), counts(len(bs), limit, func(i int) units.Bytes { return bs[i].Max }), func(i int) []string {
 		b := &bs[i]
 		pause := "never"
 		if b.Threshold > 0 {
