@@ -35,11 +35,13 @@ load (docs/simulator.md has all). A workload may also be a YAML file. Without on
 
 The answer comes first, then what filled and what was paused, marked and lost, and where; why nothing happened where nothing did; and what
 the fabric does not say and was assumed. --plot draws queues and rates over time, --series and --flows write tables. --seeds runs the same
-with several seeds, on all cores, and shows how far they spread.
+with several seeds, on all cores, and shows how far they spread. --grid ranks settings of ECN by differential equations in place of packets, in
+milliseconds each, and says where these are blind.
 
 Exit 1 when packets of a lossless class were lost, when traffic stood still for good, or when the model has errors: it is simulated as it
 stands then, as far as it can be. With --live, exit 1 when a device could not be read. Ctrl-C shows what was seen until then.`,
 		Example: "  fabricctl sim -f fabric.yaml --workload incast:8\n" +
+			"  fabricctl sim -f fabric.yaml --workload incast:8 --grid kmin=400KB/800KB,pmax=1%/5%/20%\n" +
 			"  fabricctl sim -f fabric.yaml --workload 'incast:8,size=64KiB + victim + probe' --plot incast.svg\n" +
 			"  fabricctl sim -f fabric.yaml --workload alltoall,bytes=1MB --seeds 10\n" +
 			"  fabricctl sim -f fabric.yaml -f inventory.yaml --live --fault storm:host3,from=2ms,to=5ms",
@@ -76,9 +78,12 @@ func (a *app) runSim(ctx context.Context, o simFlags) error {
 	if err != nil {
 		return err
 	}
-	if o.seeds > 1 {
+	switch {
+	case o.grid != "":
+		err = a.simGrid(ctx, job, o.settings, json)
+	case o.seeds > 1:
 		err = a.simSeeds(ctx, job, o, json)
-	} else {
+	default:
 		err = a.simOnce(ctx, job, o, json)
 	}
 	if err == nil && m.findings.HasErrors() {

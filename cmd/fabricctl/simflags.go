@@ -33,6 +33,8 @@ type simFlags struct {
 	entry            bool
 	series, flows    string
 	plot             string
+	grid             string
+	settings         grid // that --grid asks for
 }
 
 func (o *simFlags) register(c *cobra.Command) {
@@ -55,6 +57,7 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.StringVar(&o.plot, "plot", "", "draw queues, rates and pauses over time into this SVG file")
 	f.StringVar(&o.series, "series", "", "write the same as a table into this CSV file")
 	f.StringVar(&o.flows, "flows", "", "write every flow into this CSV file")
+	f.StringVar(&o.grid, "grid", "", "rank ECN settings by equations, and simulate nothing: kmin=400KB/800KB,kmax=3200KB,pmax=1%/20%; what is left out is as the fabric has it")
 	f.BoolVar(&o.details, "details", false, "list every flow, queue, pause and buffer")
 	o.login.register(c)
 }
@@ -94,12 +97,22 @@ func (o *simFlags) check(json bool) error {
 		return usage("--seeds %d: want 1 to %d", o.seeds, mostSeeds)
 	case o.seeds > 1 && o.series+o.plot+o.flows != "":
 		return usage("--plot, --series and --flows are of one run: leave out --seeds")
+	case o.grid != "" && (o.seeds > 1 || o.series+o.plot+o.flows != "" || o.sample > 0 || len(o.watch) > 0 || o.details):
+		return usage("--grid simulates nothing: leave out --seeds, --plot, --series, --flows, --sample, --watch and --details")
+	case o.grid != "" && o.noECN:
+		return usage("--grid ranks ECN settings, and --no-ecn has none")
 	case o.sample > 0 && !rows:
 		return usage("--sample is the time between rows of --plot, --series and -o json, and none is asked for")
 	case len(o.watch) > 0 && !rows:
 		return usage("--watch names queues for --plot, --series and -o json with --sample, and none is asked for")
 	case !o.live && o.login != loginFlags{}:
 		return usage("nobody is logged in to without --live")
+	}
+	if o.grid != "" {
+		var err error
+		if o.settings, err = parseGrid(o.grid); err != nil {
+			return err
+		}
 	}
 	for _, x := range []struct{ flag, path, example string }{{"--series", o.series, "series.csv"}, {"--flows", o.flows, "flows.csv"}, {"--plot", o.plot, "sim.svg"}} {
 		if x.path == "" {
