@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -167,7 +168,7 @@ func (o *simFlags) load(net *intent.Net) (observe.Workload, error) {
 		texts = append(texts, "trace:"+o.trace)
 	}
 	if len(texts) == 0 {
-		texts = append(texts, usualWorkload(net))
+		texts = append(texts, usualWorkload(net, o.class, o.hosts))
 	}
 	for _, text := range texts {
 		w, err := readWorkload(text)
@@ -192,18 +193,15 @@ func (o *simFlags) load(net *intent.Net) (observe.Workload, error) {
 	return all, nil
 }
 
-// usualWorkload is what is run when nobody asks for anything: 8 hosts to one, or all others where there are fewer.
-func usualWorkload(net *intent.Net) string {
-	hosts := 0
-	for i := range net.Devices {
-		if d := &net.Devices[i]; d.Host && d.State == intent.Active {
-			hosts++
-		}
+// usualWorkload is what is run when nobody asks for anything: 8 hosts to one, or all others where fewer take part, of a class and of
+// the hosts that are named.
+func usualWorkload(net *intent.Net, class string, hosts []string) string {
+	part := observe.Part{Kind: observe.Incast, N: 8, Class: class, Hosts: hosts}
+	_, err := sim.Build(net, observe.Workload{Parts: []observe.Part{part}}, sim.Options{}, 1)
+	if r, ok := errors.AsType[*sim.Refused](err); ok && slices.ContainsFunc(r.Findings, func(f diag.Finding) bool { return f.Rule == "sim-few-hosts" }) {
+		return "incast"
 	}
-	if hosts > 8 {
-		return "incast:8"
-	}
-	return "incast"
+	return "incast:8"
 }
 
 // readWorkload reads a workload from its text, or from the file that it names, and the traces in it.

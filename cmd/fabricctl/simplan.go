@@ -74,7 +74,7 @@ type comparedJSON struct {
 // newPlanSim reads the workload, before any device is read.
 func newPlanSim(want *intent.Net, workload string) (*planSim, error) {
 	if workload == usually {
-		workload = usualWorkload(want)
+		workload = usualWorkload(want, "", nil)
 	}
 	w, err := readWorkload(workload)
 	if err != nil {
