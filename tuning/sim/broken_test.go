@@ -65,12 +65,16 @@ func TestBroken(t *testing.T) {
 		{
 			name: "pfc missing at uplinks", net: edit(small, on("leaf1", "uplink-1", "uplink-2"), func(p *intent.Policy) { p.Queues[3].Lossless = false }),
 			load: "incast:8", options: Options{NoMarks: true, Duration: 3 * units.Millisecond},
-			symptom: func(r *Result) bool { return r.Totals.Drops > 0 && r.Totals.Resent > 0 }, say: "priority 3 is not lossless there",
+			symptom: func(r *Result) bool { return r.Totals.Drops > 0 && r.Totals.Resent > 0 }, say: "priority group 3 is not lossless there",
 		},
 		{
 			name: "pfc missing at a port that has room", net: edit(small, on("leaf1", "uplink-1", "uplink-2"), func(p *intent.Policy) { p.Queues[3].Lossless = false }),
 			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Drops == 0 && r.Totals.Pauses == 0 },
 			say: "no pause can come from leaf1:Ethernet64 and 1 more port for class training, which is lossless on most ports: what finds no room there is lost (",
+		},
+		{
+			name: "pfc missing, and its priority in another group", net: edit(small, on("leaf1", "uplink-1"), func(p *intent.Policy) { p.Queues[3].Lossless, p.TCPG[3] = false, 0 }),
+			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Drops == 0 }, say: "no pause can come from leaf1:Ethernet64 for class training,",
 		},
 		{
 			name: "pfc off on the hosts", net: edit(small, hosts, func(p *intent.Policy) { p.Queues[3].Lossless = false }),

@@ -163,7 +163,7 @@ func (r *Result) whyDrop(d *Drop) string {
 		say += fmt.Sprintf(": its headroom of %s was full (%s used); with frames of %s the link needs %s, and %s more until the neighbour stops",
 			units.Bytes(group.Headroom), units.Bytes(g.HeadroomMax), frame, about(need), about(wait))
 	case reasons()[engine.DropIngress]:
-		say += fmt.Sprintf(": priority %d is not lossless there, and what it may take of the pool was full", d.Queue)
+		say += fmt.Sprintf(": priority group %d is not lossless there, and what it may take of the pool was full", d.Queue)
 	case reasons()[engine.DropEgress]:
 		say += fmt.Sprintf(": priority %d is lossy there, and its queue held %s", d.Queue, about(units.Bytes(r.raw.Ports[i].Queues[d.Queue].Max)))
 	}
@@ -372,23 +372,35 @@ func (r *Result) whyBusy() []string {
 	return []string{say}
 }
 
-// whySilent names ports that pause nobody for a class that is lossless on most ports.
+// whySilent names ports that take in a class which is lossless on most ports, and pause nobody for it.
 func (r *Result) whySilent() []string {
-	if r.setup.options.NoPause {
+	s := r.setup
+	if s.options.NoPause {
 		return nil
 	}
 	var silent places
-	most := map[string]units.Bytes{}
-	for i := range r.Buffers {
-		b := &r.Buffers[i]
-		if p, ok := r.setup.classes.find(b.Class); !ok || b.Threshold > 0 || r.setup.classes.lossless&(1<<p) == 0 {
+	held := map[string]int64{}
+	for m, dscp := range s.marks {
+		p := int(s.classes.priority[dscp])
+		if s.classes.lossless&(1<<p) == 0 {
 			continue
 		}
-		silent.add(b.Class, b.Place.String())
-		most[b.Class] = max(most[b.Class], b.Max)
+		for i := range s.ports {
+			c := &s.Config.Ports[i]
+			if c.Switch == engine.None || classOf(&s.ports[i].pol, dscp) != p { // a wrong map has its own sentence
+				continue
+			}
+			g := c.Classify[m].Group
+			if g < 0 || c.Groups[g].Lossless || r.raw.Ports[i].Groups[g].Max == 0 {
+				continue
+			}
+			class := s.classes.of(p)
+			silent.add(class, s.name(i))
+			held[class] = max(held[class], r.raw.Ports[i].Groups[g].Max)
+		}
 	}
 	return silent.sentences(func(class, where string) string {
-		return fmt.Sprintf("no pause can come from %s for class %s, which is lossless on most ports: what finds no room there is lost (%s held at most)", where, class, about(most[class]))
+		return fmt.Sprintf("no pause can come from %s for class %s, which is lossless on most ports: what finds no room there is lost (%s held at most)", where, class, about(units.Bytes(held[class])))
 	})
 }
 
