@@ -154,7 +154,7 @@ func TestDocumentedWorkloads(t *testing.T) {
 	}
 	n := 0
 	for _, m := range regexp.MustCompile("(?ms)^```\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
-		if strings.HasPrefix(m[1], "$ ") {
+		if !strings.HasPrefix(m[1], "for:") {
 			continue
 		}
 		n++
@@ -164,6 +164,17 @@ func TestDocumentedWorkloads(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("no workload was found")
+	}
+	script, err := os.ReadFile("testdata/script/sim.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"headroom.yaml", "mtu.yaml"} { // layers that the script plays
+		_, layer, _ := strings.Cut(page, "\n# "+file+"\n")
+		layer, _, _ = strings.Cut(layer, "```")
+		if layer == "" || !strings.Contains(string(script), "-- "+file+" --\n"+layer) {
+			t.Errorf("%s is not the one that is played:\n%s", file, layer)
+		}
 	}
 }
 

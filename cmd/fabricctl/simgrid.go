@@ -44,7 +44,9 @@ func parseGrid(text string) (grid, error) {
 				b, err = units.ParseBytes(v)
 				g.kmax = append(g.kmax, b)
 			case "pmax":
-				p, err = units.ParsePercent(v)
+				if p, err = units.ParsePercent(v); err == nil && (p <= 0 || p > 100*units.OnePercent) {
+					return g, fail(exitUsage, "write more than 0% and at most 100%", "--grid: pmax: %s is not a probability", p)
+				}
 				g.pmax = append(g.pmax, p)
 			default:
 				return g, fail(exitUsage, "for example: --grid kmin=400KB/800KB,kmax=3200KB,pmax=1%/20%", "--grid: %q is not kmin, kmax or pmax", key)
@@ -157,7 +159,7 @@ func printGrid(w io.Writer, g *gridJSON) {
 	fmt.Fprintf(w, "%s, %s: %s\n", show.Paint(show.Bold, g.Fabric+": "+g.Workload), diag.Count(len(g.Settings), "setting"), equationsAnswer)
 	var doubts []fluid.Doubt
 	letter := map[fluid.Doubt]string{}
-	section(w, "settings, the best first", []string{"kmin", "kmax", "pmax", "goodput", "queue", "at most", "delay", "even after", "margin", "in the end", "doubts"}, len(g.Settings), len(g.Settings), func(i int) []string {
+	section(w, "settings, the best first", []string{"kmin", "kmax", "pmax", "throughput", "queue", "at most", "delay", "even after", "margin", "in the end", "doubts"}, len(g.Settings), len(g.Settings), func(i int) []string {
 		x := &g.Settings[i]
 		margin, marks := "-", ""
 		if x.Margin != nil {
