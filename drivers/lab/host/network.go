@@ -49,7 +49,7 @@ func (n *Network) Close() {
 	g := n.open
 	n.mu.Unlock()
 	if g != nil {
-		n.begin(g)
+		n.begin(g, true)
 	}
 	n.wg.Wait()
 }
@@ -79,6 +79,7 @@ type gathering struct {
 	left     []bool // who did not wait
 	since    time.Time
 	timer    *time.Timer
+	held     bool // more tests are expected: the timer has no say
 	done     chan struct{}
 	outcomes []Outcome
 	err      error
@@ -92,13 +93,14 @@ func (n *Network) join(ctx context.Context, t Test) (Outcome, error) {
 		g = &gathering{since: time.Now(), done: make(chan struct{})}
 		n.open = g
 		n.wg.Add(1)
-		g.timer = time.AfterFunc(n.Settle, func() { n.begin(g) })
+		g.timer = time.AfterFunc(n.Settle, func() { n.due(g) })
 	}
 	i := len(g.tests)
 	g.tests, g.left = append(g.tests, t), append(g.left, false)
+	g.held = len(g.tests) < n.expected
 	switch {
-	case n.expected > 0 && len(g.tests) < n.expected:
-		g.timer.Stop()
+	case g.held:
+		g.timer.Stop() // which may come too late
 	case n.expected > 0:
 		n.expected = 0
 		g.timer.Reset(0)
@@ -124,10 +126,13 @@ func (n *Network) Expect(tests int) {
 	n.expected = tests
 }
 
-// begin runs what has gathered.
-func (n *Network) begin(g *gathering) {
+// due is the timer of a gathering. It may have gone off before it was stopped, and then it does not count.
+func (n *Network) due(g *gathering) { n.begin(g, false) }
+
+// begin runs what has gathered; one that is held only if it has to end.
+func (n *Network) begin(g *gathering, end bool) {
 	n.mu.Lock()
-	if n.open != g { // its timer went off twice
+	if n.open != g || g.held && !end { // n.open != g: its timer went off twice
 		n.mu.Unlock()
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -390,6 +391,39 @@ func TestTestsGather(t *testing.T) {
 		t.Errorf("a single test after that: %d runs", len(p.tests))
 	}
 	p.idle()
+}
+
+// A timer that went off before it was stopped starts no test without those that are expected.
+func TestGatherWithALateTimer(t *testing.T) {
+	var runs []int
+	n := NewNetwork(NetworkOptions{Settle: time.Hour, Measure: func(_ context.Context, tests []Test) ([]Outcome, error) {
+		runs = append(runs, len(tests))
+		return make([]Outcome, len(tests)), nil
+	}})
+	defer n.Close()
+	n.Expect(2)
+	var wg sync.WaitGroup
+	join := func() {
+		wg.Go(func() {
+			if _, err := n.join(t.Context(), Test{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	join()
+	var g *gathering
+	for g == nil {
+		n.mu.Lock()
+		g = n.open
+		n.mu.Unlock()
+		runtime.Gosched()
+	}
+	n.due(g)
+	join()
+	wg.Wait()
+	if !slices.Equal(runs, []int{2}) {
+		t.Errorf("runs of %v tests, want one of 2", runs)
+	}
 }
 
 func TestReportFileAndClock(t *testing.T) {
