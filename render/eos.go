@@ -45,6 +45,7 @@ var eos = Dialect{
 const (
 	eosTrust    = "qos trust"
 	eosPFC      = "priority-flow-control"
+	eosAllOff   = eosPFC + " all off" // on every port, whatever ports and profiles say
 	eosWatchdog = "priority-flow-control pause watchdog"
 	eosTimeout  = eosWatchdog + " default timeout"
 	eosRecovery = eosWatchdog + " default recovery-time"
@@ -208,13 +209,14 @@ func eosRefs(k Key, value string) []Key {
 // eosIsPause reports whether an object is one direction of 802.3x link pause.
 func eosIsPause(object string) bool { return object == eosSend || object == eosReceive }
 
-// eosSame: a code point or traffic class without a line is where EOS puts it by default; 0.20 seconds are 0.2; PFC,
-// no-drop and link pause are off unless set; and a port of ours always has "qos trust dscp" from its profile, so that the same
-// line on the interface changes nothing.
+// eosSame: a code point or traffic class without a line is where EOS puts it by default; 0.20 seconds are 0.2; link pause is off
+// unless set, and so are PFC and no-drop in a profile. On an interface "no" and "drop" win over the profile, and are not as if
+// the line were absent. A port of ours always has "qos trust dscp" from its profile, so that the same line on the
+// interface changes nothing.
 func eosSame(k Key, a, b *string, _ Facts) bool {
 	x, okx := eosEffective(k, a)
 	y, oky := eosEffective(k, b)
-	return okx == oky && x == y
+	return okx == oky && (!okx || x == y)
 }
 
 func eosEffective(k Key, v *string) (string, bool) {
@@ -233,9 +235,12 @@ func eosEffective(k Key, v *string) (string, bool) {
 	if *v == "auto" && k.Scope == "" && k.Object == eosPolling { // EOS's choice, as without the line
 		return "", false
 	}
-	off := *v == "no" && k.Object == eosPFC || *v == "off" && eosIsPause(k.Object) || (*v == "no" || *v == "drop") && eosPrioHead.MatchString(k.Object)
-	if off && k.Field == "" {
+	switch {
+	case k.Field != "":
+	case *v == "off" && eosIsPause(k.Object):
 		return "", false
+	case *v == "no" && k.Object == eosPFC, (*v == "no" || *v == "drop") && eosPrioHead.MatchString(k.Object):
+		return "off", strings.HasPrefix(k.Scope, eosInterfaceMode)
 	}
 	return eosNormal(k.Object, k.Field, *v), true
 }

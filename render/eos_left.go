@@ -75,7 +75,7 @@ func (x *eosRemains) line(p *intent.Port, object string) (value, mode string) {
 
 // lossless says which priorities without a class are lossless, and stay so.
 func (x *eosRemains) lossless() diag.List {
-	if x.live.stands("", eosPFC+" all off") {
+	if x.live.stands("", eosAllOff) && !x.o.owns(Key{"", eosAllOff, ""}) {
 		return nil
 	}
 	var on [8]struct{ ports, modes []string }

@@ -62,9 +62,9 @@ func (l *eosLifter) device() {
 		l.base.TCQueue[i] = l.class(Key{"", eosTC(i), ""}, i)
 		l.base.PFCQueue[i] = uint8(i)
 	}
-	if off := eosPFC + " all off"; l.stands("", off) {
+	if l.stands("", eosAllOff) {
 		l.off = true
-		l.say(diag.Warning, Key{"", off, ""}, "PFC is off on every port of the device, whatever ports and profiles say")
+		l.say(diag.Warning, Key{"", eosAllOff, ""}, "PFC is off on every port of the device, whatever ports and profiles say")
 	}
 }
 

@@ -183,12 +183,16 @@ func (t *eosTyper) text(st eosTyped) string {
 	return eosRemoval(object, *c.Before)
 }
 
-// eosRemoval takes a line back. Where "no" is a state of its own, "default" removes it.
+// eosRemoval takes a line back. Where "no" is a state of its own it would not: on an interface it would win over the
+// profile. There "default" removes the line, of a priority with the word that published uses of its "no" have.
 func eosRemoval(object, before string) string {
 	if rest, ok := strings.CutPrefix(object, "no "); ok {
 		return "default " + rest
 	}
-	if object == eosTrust || object == eosPriority || eosIsPause(object) || before == "no" && eosKeepsNo(object) {
+	switch {
+	case eosPrioHead.MatchString(object):
+		return "default " + object + " no-drop"
+	case eosKeepsNo(object) || eosIsPause(object):
 		return "default " + object
 	}
 	return "no " + eosLine(object, before)
@@ -237,6 +241,12 @@ func eosRisk(live Config, cs []Change, _ Facts) []Risk {
 			bound[port] = true
 		case onPort && eosIsPause(c.Key.Object):
 			paused[port] = true
+		case c.Key.Object == eosAllOff && c.Key.Scope == "":
+			for _, ports := range users {
+				for _, u := range ports {
+					lossless[u] = true
+				}
+			}
 		case c.Key.Object == eosPFC || eosPrioHead.MatchString(c.Key.Object):
 			if onPort {
 				lossless[port] = true

@@ -14,7 +14,8 @@ import (
 //   - A profile of this fabric: all of it. An adopted profile: the owned areas, in the queues of named classes.
 //   - The maps and watchdog timers are one for the whole device, also for ports that the model does not know. They
 //     are owned when every port of the device that counts has the area own: code points that the model maps,
-//     traffic classes that it names, and the timers if it has a watchdog. Render refuses ports that disagree.
+//     traffic classes that it names, and the timers if it has a watchdog. Render refuses ports that disagree. So is the
+//     line that switches PFC off everywhere, if a class is lossless: it is only ever taken away.
 //
 // Lines of other kinds are never owned.
 type eosOwned struct {
@@ -150,7 +151,7 @@ func (o *eosOwned) names(k Key) bool {
 		return o.class[n]
 	}
 	switch {
-	case k.Object == eosPFC:
+	case k.Object == eosPFC, k.Object == eosAllOff:
 		return o.lossless
 	case eosIsPause(k.Object):
 		return o.pause[eosTop(k.Scope)]
@@ -169,6 +170,8 @@ func eosArea(k Key) (area intent.Area, ok bool) {
 		switch k.Object {
 		case eosTimeout, eosRecovery, eosPolling, eosAction:
 			return intent.AreaWatchdog, true
+		case eosAllOff:
+			return intent.AreaPFC, true
 		}
 		_, dscp := number(eosDSCPHead, k.Object)
 		_, tc := number(eosTCHead, k.Object)

@@ -123,12 +123,13 @@ func TestEOSAdopt(t *testing.T) {
 		"add qos profile ROCE|uc-tx-queue 0",
 		"add qos profile ROCE|uc-tx-queue 6",
 		"remove interface Ethernet1/1>uc-tx-queue 3|priority",
+		"remove interface Ethernet1/1|priority-flow-control priority 3",
 		"remove qos profile ROCE|priority-flow-control pause watchdog port action",
 		"set " + q + "3|bandwidth percent",
 		"set " + q + "3|random-detect ecn|maximum-threshold",
 		"set " + q + "3|random-detect ecn|minimum-threshold",
 	}
-	// "priority 3 drop" on the port says what its absence says, and stays with the strict queue 5 and priority 4.
+	// "priority 3 drop" on the port would win over the profile. The strict queue 5 and priority 4 stay.
 	if diff := cmp.Diff(want, keysOf(cs)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
@@ -249,8 +250,9 @@ func TestEOSOwns(t *testing.T) {
 		noDrop3 = Key{"interface Ethernet1/1", eosNoDrop(3), ""}
 		pfc     = Key{"interface Ethernet1/1", eosPFC, ""}
 		tc      = Key{"", eosTC(3), ""}
+		allOff  = Key{"", eosAllOff, ""}
 	)
-	all := []Key{profile, stale, dscp, tc, timer, mtu, binding, pfc, noDrop3}
+	all := []Key{profile, stale, dscp, tc, timer, allOff, mtu, binding, pfc, noDrop3}
 	for _, tt := range []struct {
 		name string
 		edit func(d *intent.Device)
@@ -261,7 +263,7 @@ func TestEOSOwns(t *testing.T) {
 		{"another port observed", func(d *intent.Device) { observed(d, 2) }, []Key{profile, stale, mtu, binding, pfc, noDrop3}},
 		{"another port observed and absent", func(d *intent.Device) { observed(d, 2); d.Ports[2].State = intent.Absent }, all},
 		{"another port observed, in maintenance", func(d *intent.Device) { observed(d, 2); d.Ports[2].State = intent.Maintenance }, []Key{profile, stale, mtu, binding, pfc, noDrop3}},
-		{"the port planned", func(d *intent.Device) { d.Ports[0].State = intent.Planned }, []Key{profile, stale, dscp, tc, timer}},
+		{"the port planned", func(d *intent.Device) { d.Ports[0].State = intent.Planned }, []Key{profile, stale, dscp, tc, timer, allOff}},
 		{"the device in maintenance", func(d *intent.Device) { d.State = intent.Maintenance }, nil},
 		{"mtu alone", func(d *intent.Device) {
 			for i := range d.Ports {
@@ -272,13 +274,13 @@ func TestEOSOwns(t *testing.T) {
 			for i := range d.Policies {
 				d.Policies[i].Watchdog = intent.Watchdog{}
 			}
-		}, []Key{profile, stale, dscp, tc, mtu, binding, pfc, noDrop3}},
+		}, []Key{profile, stale, dscp, tc, allOff, mtu, binding, pfc, noDrop3}},
 		{"no lossless class", func(d *intent.Device) {
 			for i := range d.Policies {
 				d.Policies[i].Queues[3].Lossless = false
 			}
 		}, []Key{profile, stale, dscp, tc, timer, mtu, binding, noDrop3}},
-		{"class 3 not named", func(d *intent.Device) { d.Classes[3] = "" }, []Key{profile, stale, dscp, timer, mtu, binding, pfc}},
+		{"class 3 not named", func(d *intent.Device) { d.Classes[3] = "" }, []Key{profile, stale, dscp, timer, allOff, mtu, binding, pfc}},
 	} {
 		own := eos.Owns(edit(tt.edit), Facts{})
 		var got []Key
@@ -300,7 +302,6 @@ func TestEOSOwns(t *testing.T) {
 			{"interface Ethernet1/1>uc-tx-queue 5", eosPriority, ""},
 			{"interface Ethernet1/1>tx-queue 3", eosPriority, ""},
 			{"", eosTC(5), ""},
-			{"", eosPFC + " all off", ""},
 			{"", "hostname leaf1", ""},
 			{"router bgp 65000", eosPriority, ""},
 		} {

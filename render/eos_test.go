@@ -225,7 +225,7 @@ func TestEOSLinesCarryAll(t *testing.T) {
 			case l.Mode:
 				depth++
 			}
-			if depth < 0 || !l.Mode && len(l.Keys) == 0 || strings.Contains(l.Text, "all off") || strings.HasPrefix(l.Text, "no interface") {
+			if depth < 0 || !l.Mode && len(l.Keys) == 0 || strings.HasPrefix(l.Text, eosAllOff) || strings.HasPrefix(l.Text, "no interface") {
 				t.Fatalf("line %q at depth %d carries %v", l.Text, depth, l.Keys)
 			}
 		}

@@ -27,7 +27,9 @@ func TestSpellings(t *testing.T) {
 		{"eos", "seconds", "priority-flow-control pause watchdog default timeout 0.2\n", "priority-flow-control pause watchdog default timeout 0.20\n", true},
 		{"eos", "other seconds", "priority-flow-control pause watchdog default timeout 0.2\n", "priority-flow-control pause watchdog default timeout 0.02\n", false},
 		{"eos", "the device's own choice", "", "priority-flow-control pause watchdog default polling-interval auto\n", true},
-		{"eos", "off and absent", "interface Ethernet1/1\n", "interface Ethernet1/1\n   no priority-flow-control on\n   priority-flow-control priority 3 drop\n", true},
+		{"eos", "off and absent", profile(""), profile("   no priority-flow-control on\n   priority-flow-control priority 3 drop\n"), true},
+		{"eos", "off over a profile", "interface Ethernet1/1\n", "interface Ethernet1/1\n   priority-flow-control priority 3 drop\n", false},
+		{"eos", "two ways to say off over a profile", "interface Ethernet1/1\n   no priority-flow-control priority 3 no-drop\n", "interface Ethernet1/1\n   priority-flow-control priority 3 drop\n", true},
 		{"eos", "off and on", "interface Ethernet1/1\n", "interface Ethernet1/1\n   priority-flow-control priority 3 no-drop\n", false},
 		{
 			"eos", "fields of a compound line in another order",

@@ -87,9 +87,9 @@ func rules(queue string) []rule {
 		{in: inQueue, pattern: "random-detect ecn @ minimum-threshold <1-256000000> UNIT maximum-threshold <1-256000000> UNIT [max-mark-probability <1-100>] [weight <0-15>]", rank: 2, check: thresholds},
 		{in: inQueue, pattern: "random-detect ecn count @", rank: 3},
 
-		{in: ports, pattern: "priority-flow-control @ on", rank: 3},
+		{in: ports, pattern: "priority-flow-control @ on", rank: 3, keepNo: true},
 		{in: ports, pattern: "priority-flow-control priority <0-7> @ no-drop|drop", rank: 4},
-		{in: ports, pattern: "priority-flow-control pause watchdog @", rank: 5},
+		{in: ports, pattern: "priority-flow-control pause watchdog @", rank: 5, keepNo: true},
 		{in: ports, pattern: "priority-flow-control pause watchdog port action @ drop|notify-only|errdisable", rank: 6},
 		{in: ports, pattern: "priority-flow-control pause watchdog port timer @ timeout <0.01-60> polling-interval <0.005-30> recovery-time <0.01-60> [forced]", rank: 7},
 		{in: ports, pattern: "priority-flow-control pause watchdog port timer @ timeout <0.01-60> polling-interval auto recovery-time <0.01-60> [forced]", rank: 7},
