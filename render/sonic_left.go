@@ -53,6 +53,7 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 		}
 	}
 	ranges, l := sonicLeftRanges(d, live)
+	l.Add(sonicAsymmetric(d, live)...)
 	keys = append(keys, ranges...)
 	slices.SortFunc(keys, Key.Compare)
 	for prio, ports := range stay {
@@ -63,6 +64,27 @@ func sonicLeft(d intent.Device, f Facts, live Config) ([]Key, diag.List) {
 		})
 	}
 	return slices.Compact(keys), l.Sort()
+}
+
+// sonicAsymmetric says which ports obey pause of every priority: with pfc_asym, orchagent has a port receive pause for all
+// eight and send it for those of pfc_enable alone (PortsOrch::setPortPfcAsym). Nothing of the model asks for that, and taking the
+// field away would leave the port as it is: only "off" ends it.
+func sonicAsymmetric(d intent.Device, live Config) diag.List {
+	var ports []string
+	for i := range d.Ports {
+		p := &d.Ports[i]
+		if sonicModelled(p) && p.Manage[intent.AreaPFC] == intent.Own && live.Get("PORT", p.Iface, "pfc_asym") == "on" {
+			ports = append(ports, p.Iface)
+		}
+	}
+	if len(ports) == 0 {
+		return nil
+	}
+	return diag.List{{
+		Rule: "asymmetric-pfc", Severity: diag.Warning, At: d.Name,
+		Msg:  fmt.Sprintf("pfc_asym is on for %s: pause of any priority stops traffic there, not only pause of lossless ones, and it stays so", strings.Join(sortedPorts(ports), ", ")),
+		Hint: `set pfc_asym to "off" by hand in these rows of PORT; without the field the port would stay as it is`,
+	}}
 }
 
 // sonicLeftQueue is what the rows of a queue and of the priority group of its number bind, of what is bound to something

@@ -69,3 +69,28 @@ func TestSonicLeft(t *testing.T) {
 		t.Errorf("with ECN alone (-want +got):\n%s%v", diff, said)
 	}
 }
+
+// TestSonicAsymmetric: ports that obey pause of every priority are said, where PFC is ours.
+func TestSonicAsymmetric(t *testing.T) {
+	d := exampleDevice("Ethernet0", "Ethernet8")
+	sound, _ := sonicRender(d, Facts{})
+	asymmetric := func(value string) Config {
+		return Apply(sound, []Change{
+			{Op: Add, Key: Key{"PORT", "Ethernet8", "pfc_asym"}, After: new(value)},
+			{Op: Add, Key: Key{"PORT", "Ethernet99", "pfc_asym"}, After: new("on")}, // not modelled
+		})
+	}
+	if _, l := sonicLeft(d, Facts{}, asymmetric("off")); len(l) > 0 {
+		t.Error(l)
+	}
+	keys, l := sonicLeft(d, Facts{}, asymmetric("on"))
+	if len(keys) > 0 || len(l) != 1 || l[0].Rule != "asymmetric-pfc" || l[0].Severity != diag.Warning || !strings.Contains(l[0].Msg, "is on for Ethernet8:") {
+		t.Errorf("%v %v", keys, l)
+	}
+	for i := range d.Ports {
+		d.Ports[i].Manage[intent.AreaPFC] = intent.Observe
+	}
+	if _, l := sonicLeft(d, Facts{}, asymmetric("on")); len(l) > 0 {
+		t.Error(l)
+	}
+}

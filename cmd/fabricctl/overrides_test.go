@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 )
 
@@ -55,4 +56,16 @@ func TestOverridesWithAStockClient(t *testing.T) {
 // latest is the number of the run that began last.
 func latest(runs []rollout.Summary) string {
 	return slices.MaxFunc(runs, func(a, b rollout.Summary) int { return a.Started.Compare(b.Started) }).ID
+}
+
+// A SONiC port that obeys pause of every priority is said by plan: taking its field away would end nothing.
+func TestAsymmetricPFC(t *testing.T) {
+	b := newBench(t, trio)
+	b.must(t, 0, "apply", "--yes", "--allow-disruptive")
+	port := b.net.Device("spine1").Ports[0].Iface
+	b.lab.Box("spine1").(*sonic.Switch).Edit(func(db sonic.DB) { db.Set("PORT", port, "pfc_asym", "on") })
+	want := "warning: asymmetric-pfc: pfc_asym is on for " + port
+	if r := b.must(t, 0, "plan"); !strings.Contains(r.out, want) {
+		t.Errorf("the plan does not say %q: %s", want, r)
+	}
 }

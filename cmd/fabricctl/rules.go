@@ -53,6 +53,7 @@ func otherRules() []ruleJSON {
 		of(
 			"render",
 			[3]string{"adopt", "an object of another name is edited in place, or cannot be", "look at the name: what it says is taken over keeps its name; what cannot be is made anew under ours"},
+			[3]string{"asymmetric-pfc", "a port of a switch obeys pause of every priority", "set pfc_asym of the port to off by hand"},
 			[3]string{"bound-on-host", "only the host knows which interface has a PCI address", "plan the host: what is rendered here leaves it out"},
 			[3]string{render.NeedsAdoption, "objects on the device have to be taken over before this can be written", "allow it with --adopt or manage.adopt, or observe the area"},
 			[3]string{"not-expressible", "the target cannot say what the model asks for", "change the value as the hint says, or do not own the area there"},
