@@ -26,6 +26,7 @@ test:
 
 race:
 	$(GO) test -race ./drivers/... ./model/journal/...
+	$(GO) test -race -run 'RunMany|Screen' ./tuning/sim ./tuning/sim/fluid
 
 lint: bin/gofumpt
 	$(GO) vet ./...
