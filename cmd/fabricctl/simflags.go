@@ -259,7 +259,7 @@ func readTraffic(path string) ([]byte, error) {
 
 // badWorkload is the error of a workload that was refused, with its hint.
 func badWorkload(err error) error {
-	hint := ""
+	hint := "for example: parts: [{kind: incast, n: 8, bytes: 1MB}]" // of a file that is no workload
 	var e *observe.Error
 	if errors.As(err, &e) {
 		hint = e.Hint

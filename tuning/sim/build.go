@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -92,6 +93,9 @@ func Build(n *intent.Net, w observe.Workload, o Options, seed uint64) (*Setup, e
 	for i := range b.flows {
 		b.flowsOf[b.flows[i].from] = append(b.flowsOf[b.flows[i].from], i)
 		b.flowsOf[b.flows[i].to] = append(b.flowsOf[b.flows[i].to], i)
+	}
+	if slices.ContainsFunc(b.flows, func(f flow) bool { return f.latency }) {
+		b.assume.say("no time in NICs, software and pipelines of switches: latencies are those of wires and queues alone, and real ones are longer", "")
 	}
 	b.assumed = b.assume.sentences()
 	b.found = b.found.Sort()
