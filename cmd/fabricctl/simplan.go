@@ -94,11 +94,21 @@ func (s *planSim) outlook(now, after *intent.Net) {
 		}
 	}
 	var missing []string
+	active := 0
 	for i := range s.want.Devices {
 		d := &s.want.Devices[i]
-		if d.State == intent.Active && (unread[d.Name] || now.Device(d.Name) == nil) {
+		if d.State != intent.Active {
+			continue
+		}
+		active++
+		if unread[d.Name] || now.Device(d.Name) == nil {
 			missing = append(missing, d.Name)
 		}
+	}
+	if len(missing) == active {
+		s.notes = append(s.notes, "no device was read: what is shown is the model alone")
+		s.fabrics = []simulatedNet{{name: "model", what: "as the model has it", net: s.want}}
+		return
 	}
 	if len(missing) > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("not read, and taken to be as the model says: %s", show.NameList(missing)))
