@@ -37,7 +37,7 @@ var printed = map[string]any{
 		*rollout.History
 	}{},
 	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
-	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "lab-load": labLoadJSON{}, "version": versionJSON{}, "sim": sim.Result{}, "sim-seeds": seedsJSON{}, "sim-grid": gridJSON{},
+	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "lab-load": labLoadJSON{}, "version": versionJSON{}, "sim": sim.Result{}, "sim-seeds": seedsJSON{}, "sim-grid": sim.GridResult{},
 	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},
 }
 

@@ -35,15 +35,16 @@ load (docs/simulator.md has all). A workload may also be a YAML file. Without on
 
 The answer comes first, then what filled and what was paused, marked and lost, and where; why nothing happened where nothing did; and what
 the fabric does not say and was assumed. --plot draws queues and rates over time, --series and --flows write tables. --seeds runs the same
-with several seeds, on all cores, and shows how far they spread. --grid ranks settings of ECN by differential equations in place of packets, in
-milliseconds each, and says where these are blind.
+with several seeds, on all cores, and shows how far they spread. --grid compares marking ramps: a fluid model of the queue that is overloaded
+most ranks them in seconds, and the first of them (--best) and the setting that there is are run packet by packet, with the same seeds. Nothing is
+written back.
 
 Exit 1 when packets of a lossless class were lost, when traffic stood still for good, or when the model has errors: it is simulated as it
 stands then, as far as it can be. With --live, exit 1 when a device could not be read. Ctrl-C shows what was seen until then.`,
 		Example: "  fabricctl sim -f fabric.yaml --workload incast:8\n" +
-			"  fabricctl sim -f fabric.yaml --workload incast:8 --grid kmin=400KB/800KB,pmax=1%/5%/20%\n" +
 			"  fabricctl sim -f fabric.yaml --workload 'incast:8,size=64KiB + victim + probe' --plot incast.svg\n" +
 			"  fabricctl sim -f fabric.yaml --workload alltoall,bytes=1MB --seeds 10\n" +
+			"  fabricctl sim -f fabric.yaml --workload incast:8 --grid kmin=100KB/400KB/800KB,kmax=1.6MB/3.2MB,pmax=1%/10%/100%\n" +
 			"  fabricctl sim -f fabric.yaml -f inventory.yaml --live --fault storm:host3,from=2ms,to=5ms",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -79,8 +80,8 @@ func (a *app) runSim(ctx context.Context, o simFlags) error {
 		return err
 	}
 	switch {
-	case o.grid != "":
-		err = a.simGrid(ctx, job, o.settings, json)
+	case o.grid != nil:
+		err = a.simGrid(ctx, job, o, json)
 	case o.seeds > 1:
 		err = a.simSeeds(ctx, job, o, json)
 	default:

@@ -14,6 +14,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning/sim"
 )
 
 // quartet is a leaf with four hosts behind one spine.
@@ -197,5 +198,43 @@ func TestDemoLossless(t *testing.T) {
 	}
 	if !strings.Contains(errs.String(), "pfc-symmetry") {
 		t.Errorf("the rules do not see it:\n%s", &errs)
+	}
+}
+
+// TestGridInterrupted: Ctrl-C while packets are run shows what is ranked and what was run, and while settings are ranked it shows nothing.
+func TestGridInterrupted(t *testing.T) {
+	for _, ranking := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		a := &app{sys: quiet(), parallel: 1, output: "text"}
+		var out, errs bytes.Buffer
+		a.sys.out, a.sys.err = &show.Screen{To: &out}, &show.Screen{To: &errs}
+		m, err := a.load(ctx, []string{"../../examples/small"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := simFlags{seed: 1, seeds: 1, best: 1, duration: units.Second, grid: &sim.Grid{Kmin: []units.Bytes{100 * units.KB}}}
+		job, err := o.job(m.net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.Options.Progress = func(at, _ units.Duration) {
+			if at > 2*units.Millisecond {
+				cancel()
+			}
+		}
+		if ranking {
+			cancel()
+		}
+		err = a.simGrid(ctx, job, o, false)
+		if code := exitCode(ctx, err); code != exitInterrupted {
+			t.Fatalf("exit %d: %v", code, err)
+		}
+		if ranking != (out.Len() == 0) {
+			t.Errorf("ranking %v: %v\n%s", ranking, err, &out)
+		}
+		if !ranking && (!strings.Contains(err.Error(), "settings are ranked") || !strings.Contains(out.String(), " of 0 settings, seed 1") || !strings.Contains(out.String(), "100KB  3.2MB  20%")) {
+			t.Errorf("%v\n%s", err, &out)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // completeSim offers what the flags of sim take.
 func (a *app) completeSim(c *cobra.Command) {
-	for _, f := range []string{"duration", "warmup", "sample", "seed", "seeds", "grid", "username", "password", "ca", "known-hosts"} {
+	for _, f := range []string{"duration", "warmup", "sample", "seed", "seeds", "grid", "best", "username", "password", "ca", "known-hosts"} {
 		mustComplete(c, f)
 	}
 	mustCompleteBy(c, "workload", completeWorkload)

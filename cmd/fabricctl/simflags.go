@@ -34,8 +34,8 @@ type simFlags struct {
 	entry            bool
 	series, flows    string
 	plot             string
-	grid             string
-	settings         grid // that --grid asks for
+	grid             *sim.Grid
+	best             int
 }
 
 func (o *simFlags) register(c *cobra.Command) {
@@ -48,6 +48,8 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.Var(&span{&o.warmup}, "warmup", "before it is measured (default 1ms where a flow never ends)")
 	f.Uint64Var(&o.seed, "seed", 1, "of random numbers; the same seed gives the same run")
 	f.IntVar(&o.seeds, "seeds", 1, "how many seeds to run, from --seed on")
+	f.Var(&gridFlag{&o.grid}, "grid", "marking ramps to compare, as kmin=100KB/400KB,kmax=1.6MB,pmax=1%/10%: a fluid model ranks them, and the first are run")
+	f.IntVar(&o.best, "best", usualBest, "how many settings of --grid are run packet by packet, besides the one that there is")
 	f.StringArrayVar(&o.faults, "fault", nil, "break something: storm:HOST,from=2ms,to=5ms, slow:HOST,rate=40Gbps or down:DEVICE:PORT; repeat for more")
 	f.BoolVar(&o.live, "live", false, "simulate what the devices hold; they are read, and nothing is written")
 	f.BoolVar(&o.noPFC, "no-pfc", false, "nobody pauses: what congestion control does alone")
@@ -58,7 +60,6 @@ func (o *simFlags) register(c *cobra.Command) {
 	f.StringVar(&o.plot, "plot", "", "draw queues, rates and pauses over time into this SVG file")
 	f.StringVar(&o.series, "series", "", "write the same as a table into this CSV file")
 	f.StringVar(&o.flows, "flows", "", "write every flow into this CSV file")
-	f.StringVar(&o.grid, "grid", "", "rank ECN settings by equations, and simulate nothing: kmin=400KB/800KB,kmax=3200KB,pmax=1%/20%; what is left out is as the fabric has it")
 	f.BoolVar(&o.details, "details", false, "list every flow, queue, pause and buffer")
 	o.login.register(c)
 }
@@ -98,10 +99,6 @@ func (o *simFlags) check(json bool) error {
 		return usage("--seeds %d: want 1 to %d", o.seeds, mostSeeds)
 	case o.seeds > 1 && o.series+o.plot+o.flows != "":
 		return usage("--plot, --series and --flows are of one run: leave out --seeds")
-	case o.grid != "" && (o.seeds > 1 || o.series+o.plot+o.flows != "" || o.sample > 0 || len(o.watch) > 0 || o.details):
-		return usage("--grid simulates nothing: leave out --seeds, --plot, --series, --flows, --sample, --watch and --details")
-	case o.grid != "" && o.noECN:
-		return usage("--grid ranks ECN settings, and --no-ecn has none")
 	case o.sample > 0 && !rows:
 		return usage("--sample is the time between rows of --plot, --series and -o json, and none is asked for")
 	case len(o.watch) > 0 && !rows:
@@ -109,11 +106,8 @@ func (o *simFlags) check(json bool) error {
 	case !o.live && o.login != loginFlags{}:
 		return usage("nobody is logged in to without --live")
 	}
-	if o.grid != "" {
-		var err error
-		if o.settings, err = parseGrid(o.grid); err != nil {
-			return err
-		}
+	if err := o.checkGrid(); err != nil {
+		return err
 	}
 	for _, x := range []struct{ flag, path, example string }{{"--series", o.series, "series.csv"}, {"--flows", o.flows, "flows.csv"}, {"--plot", o.plot, "sim.svg"}} {
 		if x.path == "" {

@@ -29,6 +29,31 @@ const (
 	DoubtPauses    Doubt = "the queue goes on to pass the pause threshold: pauses act all the time, which the model has not"
 )
 
+// Word is a doubt in a word, for tables.
+func (d Doubt) Word() string {
+	switch d {
+	case DoubtInvalid:
+		return "invalid"
+	case DoubtIdle:
+		return "idle"
+	case DoubtSaturated:
+		return "saturated"
+	case DoubtEdge:
+		return "edge"
+	case DoubtUnstable:
+		return "unstable"
+	case DoubtUnsettled:
+		return "unsettled"
+	case DoubtCoarse:
+		return "coarse"
+	case DoubtBurst:
+		return "burst"
+	case DoubtPauses:
+		return "pauses"
+	}
+	return string(d)
+}
+
 // What counts as too little.
 const (
 	fewDegrees = 5
@@ -61,6 +86,9 @@ func Screen(ctx context.Context, models []Model, o Options, workers int) ([]Cand
 			for i := int(next.Add(1)) - 1; i < len(models) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				all[i] = judge(models[i], o)
 				all[i].Index = i
+				if o.Done != nil {
+					o.Done()
+				}
 			}
 		})
 	}

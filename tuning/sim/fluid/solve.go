@@ -11,6 +11,7 @@ import (
 type Options struct {
 	Span units.Duration // 0 = 300 ms, at most a minute. A model that has come to rest is not followed further
 	Step units.Duration // 0 = a tenth of DCQCN's times, 5 us at most; never more than the shortest feedback
+	Done func()         // told by Screen, when not nil, each time that it is through with a model; from several goroutines
 }
 
 const (
