@@ -82,6 +82,21 @@ func TestBroken(t *testing.T) {
 			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "does not obey pauses of priority 3",
 		},
 		{
+			name: "pfc off on the hosts, paused since before", net: edit(small, hosts, func(p *intent.Policy) { p.Queues[3].Lossless = false }),
+			load: "incast:8,bytes=400MB", options: Options{NoMarks: true, Warmup: 2 * units.Millisecond, Duration: units.Millisecond},
+			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "host9:rdma0 and 7 more ports does not obey pauses of priority 3",
+		},
+		{
+			name: "a pause stops another queue", net: edit(small, on("leaf3"), func(p *intent.Policy) { p.PFCQueue[3] = 4 }),
+			load: "incast:16", options: Options{NoMarks: true, Duration: 4 * units.Millisecond},
+			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "stops queue 4 when priority 3 is paused, and class training is in queue 3",
+		},
+		{
+			name: "a class in the priority group of another", net: edit(small, on("leaf1"), func(p *intent.Policy) { p.TCPG[3] = 0 }),
+			load: "incast:8", options: Options{NoMarks: true, Duration: 4 * units.Millisecond},
+			symptom: func(r *Result) bool { return r.Totals.Drops > 0 }, say: "travels as traffic class 3, in queue 3 and priority group 0 (trust dscp), from leaf1:",
+		},
+		{
 			name: "map wrong on a leaf", net: edit(small, on("leaf2"), func(p *intent.Policy) { p.DSCP[26] = 0 }),
 			load: "incast:8,bytes=4MB", symptom: func(r *Result) bool { return r.Totals.Marked > 0 }, say: "dscp 26 is of class training, and travels as traffic class 0, in queue 0 and priority group 0 (trust dscp), from leaf2:",
 		},
@@ -128,6 +143,10 @@ func TestBroken(t *testing.T) {
 		{
 			name: "congestion control off", net: edit(small, hosts, func(p *intent.Policy) { p.CC.Priorities = 1 << 4 }),
 			load: "incast:8,bytes=40MB", symptom: func(r *Result) bool { return r.Totals.CNPs == 0 && r.Totals.Marked == 0 && r.Totals.Pauses > 0 }, say: "congestion control is off for class training on",
+		},
+		{
+			name: "congestion control off, marks", net: edit(small, hosts, func(p *intent.Policy) { p.CC.Priorities = 1 << 4 }),
+			load: "incast:8,bytes=40MB", symptom: func(r *Result) bool { return r.Totals.Marked == 0 }, say: "what passed it says that its ends know no ECN",
 		},
 		{
 			name: "congestion control off at the receiver", net: edit(small, on("host1"), func(p *intent.Policy) { p.CC.Priorities = 1 << 4 }),

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -86,7 +87,8 @@ func (r *Result) whyClass() []string {
 			}
 			pol := &s.ports[i].pol
 			c, tc := s.Config.Ports[i].Classify[m], classOf(pol, dscp)
-			if tc == want && int(c.Queue) == queueOf(pol, want) {
+			strays := s.classes.lossless>>want&1 != 0 && int(c.Group) != want // what it holds pauses another priority, or none
+			if tc == want && int(c.Queue) == queueOf(pol, want) && !strays {
 				continue
 			}
 			wrong.add(fmt.Sprintf("dscp %d is of class %s, and travels as traffic class %d, in queue %d and priority group %d (trust %s)",
@@ -193,6 +195,9 @@ func (r *Result) whyMarks() []string {
 			if q.Max <= q.Kmin {
 				return []string{fmt.Sprintf("no packet was marked: the fullest queue that marks is %s queue %d with %s at most, and its kmin is %s: no mark was possible", q.Place, q.Queue, about(q.Max), q.Kmin)}
 			}
+			if r.unaware(q) {
+				return []string{fmt.Sprintf("no packet was marked, although %s queue %d held %s at most and its kmin is %s: what passed it says that its ends know no ECN, since congestion control is off", q.Place, q.Queue, about(q.Max), q.Kmin)}
+			}
 			return []string{fmt.Sprintf("no packet was marked, although %s queue %d held %s at most and its kmin is %s: the part above it was too short for its pmax", q.Place, q.Queue, about(q.Max), q.Kmin)}
 		}
 	}
@@ -201,6 +206,19 @@ func (r *Result) whyMarks() []string {
 	}
 	q := &r.Queues[0]
 	return []string{fmt.Sprintf("no packet was marked: no queue that the traffic passed marks (ECN is off); the fullest is %s queue %d with %s", q.Place, q.Queue, about(q.Max))}
+}
+
+// unaware reports whether all traffic for a queue comes from ends that know no congestion marks.
+func (r *Result) unaware(q *Queue) bool {
+	s := r.setup
+	at := s.portNamed(q.Place)
+	for i := range s.Config.Flows {
+		m := s.Config.Flows[i].Mark
+		if at >= 0 && int(s.Config.Ports[at].Classify[m].Queue) == q.Queue && s.Config.NotECT>>m&1 == 0 {
+			return false
+		}
+	}
+	return at >= 0
 }
 
 // whyNotices says why senders were not told of congestion, or did nothing about it.
@@ -410,8 +428,16 @@ func (r *Result) whyUnheard() []string {
 	var deaf places
 	for i := range s.ports {
 		for p := range 8 {
-			if n := r.raw.Ports[i].Groups[p].PausesSent; n > 0 && s.Config.Ports[s.Config.Ports[i].Peer].Obeys[p] == 0 {
-				deaf.add(fmt.Sprintf("does not obey pauses of priority %d, which it was sent: PFC is off there, or leads to no queue", p), s.name(s.Config.Ports[i].Peer))
+			g, peer := &r.raw.Ports[i].Groups[p], s.Config.Ports[i].Peer
+			if g.PausesSent+g.RefreshesSent == 0 {
+				continue
+			}
+			queue := queueOf(&s.ports[peer].pol, p)
+			switch obeys := s.Config.Ports[peer].Obeys[p]; {
+			case obeys == 0:
+				deaf.add(fmt.Sprintf("does not obey pauses of priority %d, which it was sent: PFC is off there, or leads to no queue", p), s.name(peer))
+			case obeys>>queue&1 == 0 && s.Config.Ports[peer].Switch != engine.None:
+				deaf.add(fmt.Sprintf("stops queue %d when priority %d is paused, and class %s is in queue %d", bits.TrailingZeros8(obeys), p, s.classes.of(p), queue), s.name(peer))
 			}
 		}
 	}
