@@ -101,6 +101,14 @@ func ask(ctx context.Context, dir string, o order) (t told, err error) {
 	return t, nil
 }
 
+// taken reports whether a lab runs with a directory: somebody answers who knows its word.
+func taken(dir string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // for whoever has the port now and says nothing
+	defer cancel()
+	_, err := ask(ctx, dir, order{})
+	return err == nil
+}
+
 // Control does something to a device.
 func (l *Lab) Control(device string, words ...string) (string, error) {
 	b, ok := l.boxes[device]

@@ -96,6 +96,9 @@ const DefaultSettle = 100 * time.Millisecond
 
 // Up starts a device for each one of net that is not absent. On error nothing is left running.
 func Up(net *intent.Net, o Options) (_ *Lab, err error) {
+	if taken(o.Dir) {
+		return nil, fmt.Errorf("a lab runs with %s already: end it first, or give this one another directory", o.Dir)
+	}
 	f, err := newFiles(o)
 	if err != nil {
 		return nil, err

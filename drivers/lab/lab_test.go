@@ -36,3 +36,28 @@ func TestInventoryAppearsWhole(t *testing.T) {
 		t.Errorf("the directory holds %q, %v", left, err)
 	}
 }
+
+// A second lab does not take the directory of one that runs, which nobody would find any more; when that has ended, it does.
+func TestUpTwice(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Up(&intent.Net{}, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := Up(&intent.Net{}, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "a lab runs with "+dir+" already") {
+		t.Errorf("%v", err)
+		if second != nil {
+			_ = second.Close()
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Up(&intent.Net{}, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
