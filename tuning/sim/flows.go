@@ -64,11 +64,11 @@ func (e *expander) flow(from, to *point, start units.Duration) {
 	if !e.point(&f, sender) || !e.reach(src, dst) || !e.reach(dst, src) {
 		return
 	}
-	x := &e.ports[e.nics[f.from].port]
+	x, y := &e.ports[e.nics[f.from].port], &e.ports[e.nics[f.to].port]
 	ect, notified := e.reacts(&f, f.from), e.reacts(&f, f.to)
 	c := engine.Flow{
 		Src: src, Dst: dst, Bytes: int64(e.part.Bytes), Start: toTime(start), After: engine.None, Mark: e.mark(f.dscp, ect),
-		Class: int8(queueOf(&x.pol, e.sentAs(x, f.dscp))), Payload: e.payload(src, dst), Message: int64(e.part.Message), Depth: int32(e.part.Depth),
+		Class: int8(queueOf(&x.pol, e.sentAs(x, f.dscp))), Answers: 1 + int8(queueOf(&y.pol, e.sentAs(y, f.dscp))), Payload: e.payload(src, dst), Message: int64(e.part.Message), Depth: int32(e.part.Depth),
 		SourcePort: 49152 + uint16(e.draw.below(1<<14)), Read: e.part.Op == observe.OpRead, Unnoticed: !notified,
 	}
 	switch {

@@ -25,7 +25,7 @@ func newRun(cfg *Config) (*run, error) {
 	if cfg.Audit > 0 {
 		s.ledger = &ledger{every: cfg.Audit, left: cfg.Audit}
 	}
-	s.watch = watch{patience: cfg.patience(), at: cfg.firstStart()}
+	s.watch = watch{patience: cfg.patience(true), brisk: cfg.patience(false), since: -1, at: cfg.firstStart()}
 	s.limit = min(s.stop, watchEvery)
 	n := int32(np)
 	s.wires, s.chores, s.timers, s.notices = n, 2*n, 3*n, 3*n+int32(nf)
@@ -199,7 +199,11 @@ func (s *run) buildFlow(i int) {
 	if f.Message > 0 {
 		q.messages = &messages{}
 	}
-	r.nic, r.class, r.mute, r.hole, r.lastCNP, r.nackAt = int32(to), uint8(f.Class), f.Unnoticed, endless, -never, -1
+	answers := f.Class
+	if f.Answers > 0 {
+		answers = f.Answers - 1
+	}
+	r.nic, r.class, r.mute, r.hole, r.lastCNP, r.nackAt = int32(to), uint8(answers), f.Unnoticed, endless, -never, -1
 	s.join(n, q, int32(i))
 	s.nics[to].grow(r.class)
 }

@@ -218,6 +218,7 @@ type Flow struct {
 	After      int   // flow that must have been received whole first (then Start counts from there), or None
 	Mark       int8  // of its packets and acknowledgements
 	Class      int8  // queue (traffic class) of the sending NIC
+	Answers    int8  // queue of the receiving NIC for its acknowledgements and requests, and 1 more; 0 = of the same number as Class
 	Payload    int32 // bytes in a packet
 	Message    int64 // 0 = it is one
 	Depth      int32 // 0 = no limit

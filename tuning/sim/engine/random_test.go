@@ -257,7 +257,11 @@ func (r *random) flow() {
 	}
 	if d.chance(30) {
 		f.Message, f.Depth = int64(d.between(1, 20_000)), int32(d.between(0, 8))
+		if r.Compat {
+			f.Message = max(f.Message, 64) // shorter ones take less than a nanosecond at 400 Gbps, which is refused
+		}
 	}
+	f.Answers = int8(pick[int](d, 0, 0, 0, 1+prioLossless, 1+prioLossy))
 	f.Read = d.chance(10)
 	if n := len(r.Flows); n > 0 && d.chance(15) {
 		if after := d(n); r.Flows[after].Bytes > 0 {

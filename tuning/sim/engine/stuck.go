@@ -5,17 +5,22 @@ import "slices"
 // watchEvery is the time between two looks at whether anything moves.
 const watchEvery = 250 * Microsecond
 
+// restless is how many data frames that come to nothing are enough to say that no more of them will.
+const restless = 10_000
+
 // watch is what the last looks saw.
 type watch struct {
 	patience Time   // for which nothing may be delivered; and after which once more, data frames that are sent are counted
+	brisk    Time   // the same, without waiting for timers, where frames are sent all the time and none arrives
+	since    int64  // data frames sent until the first look without progress; -1 = there was none
 	at       Time   // of the last progress
 	packets  uint64 // delivered until then
 	sentAt   Time   // when patience was over once
 	sent     int64  // data frames until then
 }
 
-// patience is enough for a few retransmissions, and for a few frames of the slowest sender and receiver there is.
-func (c *Config) patience() Time {
+// patience is enough for a few frames of the slowest sender and receiver there is, and with timers for a few retransmissions.
+func (c *Config) patience(timers bool) Time {
 	slow, frame := Time(0), c.longestFrame()
 	for i := range c.NICs {
 		n := &c.NICs[i]
@@ -25,7 +30,11 @@ func (c *Config) patience() Time {
 			}
 		}
 	}
-	return 5*Millisecond + 2*c.Transport.RTO + 4*min(slow, Second) + 2*c.horizon()
+	t := 5*Millisecond + 4*min(slow, Second) + 2*c.horizon()
+	if timers {
+		t += 2 * c.Transport.RTO
+	}
+	return t
 }
 
 // pass deals with the limit, which lies before the next event, and reports whether the run ends there.
@@ -40,7 +49,15 @@ func (s *run) pass(next Time) bool {
 }
 
 // progressed notes that there is a reason to go on.
-func (s *run) progressed() { s.watch.at, s.watch.sentAt = s.now, 0 }
+func (s *run) progressed() { s.watch.at, s.watch.sentAt, s.watch.since = s.now, 0, -1 }
+
+// dataSent is how many data frames were sent, all flows together.
+func (s *run) dataSent() (n int64) {
+	for i := range s.snd {
+		n += s.snd[i].counts.sent
+	}
+	return n
+}
 
 // look ends a run in which ports wait for each other, or in which nothing is delivered any more. With Config.Compat a run
 // that hangs goes on until it is stopped, as the reference's does.
@@ -56,19 +73,23 @@ func (s *run) look() {
 	if s.packets != w.packets {
 		w.packets = s.packets
 		s.progressed()
+		return
 	}
-	if s.now-max(w.at, w.sentAt) < w.patience {
+	sent := s.dataSent()
+	if w.since < 0 || sent < w.since { // Config.Measure counts anew
+		w.since = sent
+	}
+	lively := s.now-w.at >= w.brisk && sent-w.since >= restless
+	if !lively && s.now-max(w.at, w.sentAt) < w.patience {
 		return
 	}
 	if s.expects() {
 		s.progressed()
 		return
 	}
-	sent := int64(0)
-	for i := range s.snd {
-		sent += s.snd[i].counts.sent
-	}
 	switch {
+	case lively:
+		s.ended, s.end, s.stuck = true, EndLivelock, s.waiting()
 	case w.sentAt == 0:
 		w.sentAt, w.sent = s.now, sent
 	case sent != w.sent:

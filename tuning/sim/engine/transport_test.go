@@ -126,6 +126,36 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
+// TestBlackHoleWithoutTimers: whoever sends for ever what no port takes is stopped before a timer of 17 s, as NCCL has it, would say anything.
+func TestBlackHoleWithoutTimers(t *testing.T) {
+	c := star(2)
+	c.Ports[2].MTU = 1047
+	c.Transport.RTO, c.Stop, c.ToStop = 17*Second, Second, true
+	c.flow(0, 1, 0, lossless)
+	r := c.run(t)
+	if r.End != EndLivelock || r.At > 10*Millisecond || r.Flows[0].Received != 0 || r.Flows[0].Sent < restless {
+		t.Errorf("ended with %d at %d: %+v", r.End, r.At, r.Flows[0])
+	}
+}
+
+// TestAnswersClass: acknowledgements leave by the receiver's own queue, and a pause of that one alone holds them up.
+func TestAnswersClass(t *testing.T) {
+	for _, answers := range []int8{0, 1 + lossless, 1 + lossy} {
+		c := star(2)
+		c.flow(0, 1, 10_000, lossless).Answers = answers
+		r := c.run(t)
+		own := int(lossless)
+		if answers > 0 {
+			own = int(answers - 1)
+		}
+		for q := range NumPriorities {
+			if sent := r.Ports[c.NICs[1].Port].Queues[q].TxFrames; (sent > 0) != (q == own) {
+				t.Errorf("answers %d: %d frames by queue %d", answers, sent, q)
+			}
+		}
+	}
+}
+
 // TestAfter: a flow starts when the one before has been received, not when that is known.
 func TestAfter(t *testing.T) {
 	c := star(3)

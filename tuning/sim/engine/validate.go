@@ -323,6 +323,7 @@ func (v *validator) flow(i int) {
 	s.within("start (ps)", int64(f.Start), 0, int64(maxStop))
 	s.within("mark", int64(f.Mark), 0, NumMarks-1)
 	s.within("class", int64(f.Class), 0, NumPriorities-1)
+	s.within("class of answers", int64(f.Answers), 0, NumPriorities)
 	if c.Compat && f.Class == controlClass {
 		s.say("class %d is that of answers", f.Class)
 	}
