@@ -207,7 +207,10 @@ func (a *app) simRefused(ctx context.Context, err error) error {
 		a.simFindings(r.Findings)
 		return fail(exitError, "", "this cannot be simulated: %s; nothing was done", diag.Count(r.Findings.Count(diag.Error), "error"))
 	}
-	return interrupted(ctx, fmt.Errorf("sim: %w", err))
+	if ctx.Err() != nil {
+		return interrupted(ctx, fmt.Errorf("%w before any run had ended", context.Cause(ctx)))
+	}
+	return fmt.Errorf("sim: %w", err)
 }
 
 // simFindings prints what is to be known of a run, infos left out.

@@ -200,3 +200,17 @@ func TestWorst(t *testing.T) {
 		t.Errorf("the worst flow has %s, and the part says %s to %s", least, g.Least, g.Most)
 	}
 }
+
+// TestStraddling: a flow with an end that arrives as the measurement begins is told by all of its life, and what was over before is said.
+func TestStraddling(t *testing.T) {
+	r := run(t, example(t, "small"), "background:60%,op=read", Options{Duration: units.Millisecond, Warmup: 200 * units.Microsecond}, 1)
+	for i := range r.Flows {
+		if f := &r.Flows[i]; f.Goodput > 400*units.Gbps {
+			t.Errorf("%s to %s with %s on a link of 400Gbps", f.From, f.To, f.Goodput)
+		}
+	}
+	r = run(t, example(t, "small"), "incast:4,bytes=1KB", Options{Warmup: 200 * units.Microsecond}, 1)
+	if !strings.Contains(strings.Join(r.Why, "\n"), "within the warm-up of 200us: nothing was measured") {
+		t.Errorf("%q", r.Why)
+	}
+}

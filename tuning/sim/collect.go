@@ -157,9 +157,10 @@ func (r *Result) flow(i int) Flow {
 	if !x.Started {
 		out.Start = toDuration(c.Start)
 	}
-	out.Goodput = rateOf(x.Received, r.active(i))
+	out.Goodput = rateOf(x.Received, r.active(i, s.Config.Measure))
 	if c.Bytes > 0 {
 		out.Ideal = s.ideal(i)
+		out.Goodput = rateOf(x.Received+x.Before, r.active(i, 0)) // what straddles the end of the warm-up came in no time
 	}
 	if h := x.Messages; f.latency && h != nil && h.Total > 0 {
 		var t timed
@@ -192,13 +193,13 @@ func (r *Result) silence() {
 	}
 }
 
-// active is for how long a flow was at work while it was measured.
-func (r *Result) active(i int) engine.Time {
+// active is for how long a flow was at work since a time.
+func (r *Result) active(i int, since engine.Time) engine.Time {
 	x := &r.raw.Flows[i]
 	if !x.Started {
 		return 0
 	}
-	from, to := max(x.Start, r.setup.Config.Measure), r.raw.At
+	from, to := max(x.Start, since), r.raw.At
 	if x.Done {
 		to = min(to, x.Start+x.Completion)
 	}

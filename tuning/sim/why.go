@@ -27,6 +27,9 @@ func (r *Result) why() []string {
 const few = 3
 
 func (r *Result) whyEnd() []string {
+	if r.raw.End == engine.EndDone && r.raw.Span == 0 {
+		return []string{fmt.Sprintf("all traffic had ended after %s, within the warm-up of %s: nothing was measured, make the warm-up shorter", toDuration(r.raw.At), toDuration(r.setup.Config.Measure))}
+	}
 	if len(r.End.Stuck) == 0 && (r.raw.End == engine.EndStop || r.raw.End == engine.EndDone) {
 		return nil
 	}
