@@ -43,6 +43,9 @@ func RunMany(ctx context.Context, jobs []Job, workers int, each func(i int, r *R
 		})
 	}
 	for i := range jobs {
+		if ctx.Err() != nil { // select takes either, when it can
+			break
+		}
 		select {
 		case next <- i:
 		case <-ctx.Done():
