@@ -74,8 +74,8 @@ func (f *file) unit() float64 {
 	return 0
 }
 
-// bare is a name or a word without quotes and blanks.
-func bare(s string) string { return strings.Trim(s, " \t\r\"") }
+// bare is a name or a word without quotes and blanks, and without what no text has.
+func bare(s string) string { return strings.Trim(printable([]byte(s)), " \t\"") }
 
 // file takes over what --out_json_file has left. It is a second witness of the table, with more digits, and the only one where no
 // table was printed.
