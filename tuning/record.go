@@ -16,7 +16,7 @@ type Record struct {
 }
 
 // RecordSchema is the schema of the first record of a journal.
-const RecordSchema = "fabricctl/tune/v1"
+const RecordSchema = "fabricctl/tune-journal/v1"
 
 // Begin is what an experiment is about: with the records after it, all that a replay needs.
 type Begin struct {

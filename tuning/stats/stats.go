@@ -14,9 +14,11 @@ import (
 
 // Interval is an estimate and its confidence interval.
 type Interval struct {
-	Est, Low, High float64
-	N              int     // runs, or pairs of runs
-	Conf           float64 // 0.95: of many such intervals, so many hold the true value
+	Est  float64 `json:"est"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	N    int     `json:"n"`    // runs, or pairs of runs
+	Conf float64 `json:"conf"` // 0.95: of many such intervals, so many hold the true value
 }
 
 // Excludes reports whether v is outside of the interval.
