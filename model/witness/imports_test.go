@@ -60,8 +60,8 @@ var table = []row{
 	{"drivers/lab", "render model/intent model/observe tuning/sim model profiles model/units model/diag drivers/lab/*"},
 	// What the lab's hosts say to dcbnl goes through our client to a kernel that is made up: the client is compared with
 	// iproute2's in real kernels, and the emulators stay without render, whose codec they are to witness.
-	{"drivers/lab/host", "model/observe model/units drivers/lab/perftest drivers/netlink/dcb drivers/netlink/dcb/dcbfake"},
-	{"drivers/lab/*", "model/observe model/units"},
+	{"drivers/lab/host", "model/observe model/units drivers/lab/perftest drivers/lab/tally drivers/netlink/dcb drivers/netlink/dcb/dcbfake"},
+	{"drivers/lab/*", "model/observe model/units drivers/lab/tally"},
 	{"drivers/conform", "drivers render model/observe"},
 	{"tuning", "model model/intent model/lint model/derive profiles model/observe model/journal model/units model/diag tuning/stats"},
 	{"tuning/stats tuning/report", "model/observe model/units"},

@@ -3,7 +3,6 @@ package eos
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -13,38 +12,12 @@ import (
 // The JSON of the commands that show counters. Members are those that published tools read of EOS 4.2x and 4.3x (the ANTA
 // test suite's, among others); no answer of a switch of ours was at hand.
 
-// SetCounters replaces all that the switch has counted: values by interface and canonical name. What EOS does not count
-// (how long a priority was paused, bytes of a watermark) is not shown; what is not given is not there, which is not zero.
-func (s *Switch) SetCounters(values map[observe.Port]uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counted = maps.Clone(values)
-}
-
-// Counted is what was counted so far, whether it is shown or not.
-func (s *Switch) Counted() map[observe.Port]uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.counted)
-}
-
-// AddCounters adds to what was counted; of a gauge the larger value stands.
-func (s *Switch) AddCounters(values map[observe.Port]uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.counted == nil {
-		s.counted = map[observe.Port]uint64{}
-	}
-	observe.Add(s.counted, values)
-}
-
 // counter is what was counted; name has a "*" where at stands, -1 for none. The caller holds the lock.
 func (s *Switch) counter(port, name string, at int) (uint64, bool) {
 	if at >= 0 {
 		name = strings.Replace(name, "*", strconv.Itoa(at), 1)
 	}
-	v, ok := s.counted[observe.Port{Iface: port, Name: observe.Name(name)}]
-	return v, ok
+	return s.Value(port, observe.Name(name))
 }
 
 // fields adds what was counted of names to what EOS calls them.

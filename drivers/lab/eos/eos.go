@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/drivers/lab/tally"
 )
 
 // Options describe a switch. The zero value of each field has the meaning given.
@@ -75,7 +75,7 @@ type Switch struct {
 	serial   int // of unnamed sessions
 	ttys     int
 	counters Counters
-	counted  map[observe.Port]uint64
+	tally.Tally
 	faults   Faults
 	listener net.Listener
 	conns    map[net.Conn]bool
@@ -114,6 +114,7 @@ func New(o Options) (*Switch, error) {
 		}
 	}
 	s := &Switch{opt: o, grammar: newGrammar(o.TxQueue, o.Ports), conns: map[net.Conn]bool{}}
+	s.Tally = tally.New(&s.mu)
 	s.commands, s.commandOf = compileCommands(append(commands(), counterCommands()...))
 	s.running = factoryConfig(o.Hostname, o.Ports)
 	s.startup = s.running.clone()
@@ -254,7 +255,7 @@ func (s *Switch) Reload() {
 	}
 	s.sessions = nil
 	s.running = s.startup.clone()
-	observe.Clear(s.counted)
+	s.ClearCounters()
 	s.mu.Unlock()
 	s.Disconnect()
 }

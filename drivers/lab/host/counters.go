@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,31 +100,6 @@ func countsOf(personality string) []native {
 	return nil
 }
 
-// SetCounters replaces all that the NICs have counted: values by interface and canonical name. What a NIC's driver does not
-// count is not shown; what is not given is not there, which is not zero.
-func (h *Host) SetCounters(values map[observe.Port]uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.counted = maps.Clone(values)
-}
-
-// Counted is what was counted so far, whether it is shown or not.
-func (h *Host) Counted() map[observe.Port]uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.counted)
-}
-
-// AddCounters adds to what was counted; of a gauge the larger value stands.
-func (h *Host) AddCounters(values map[observe.Port]uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.counted == nil {
-		h.counted = map[observe.Port]uint64{}
-	}
-	observe.Add(h.counted, values)
-}
-
 // Count sets one counter of a link's NIC and leaves the others as they are.
 func (h *Host) Count(link string, name observe.Name, v uint64) error {
 	h.mu.Lock()
@@ -136,10 +110,7 @@ func (h *Host) Count(link string, name observe.Name, v uint64) error {
 	if _, ok := observe.Describe(name); !ok {
 		return fmt.Errorf("%q is not the name of a counter", name)
 	}
-	if h.counted == nil {
-		h.counted = map[observe.Port]uint64{}
-	}
-	h.counted[observe.Port{Iface: link, Name: name}] = v
+	h.PutCounter(link, name, v)
 	return nil
 }
 
@@ -166,7 +137,7 @@ func (h *Host) counts(link string) []shownCount {
 			at := strconv.Itoa(p)
 			port := observe.Port{Iface: link, Name: observe.Name(strings.Replace(c.name, "*", at, 1))}
 			hidden := n.kind.personality == "mlx5" && strings.Contains(c.as, "_prio*_pause") && !slices.Contains(paused, at)
-			if v, ok := h.counted[port]; ok && !hidden {
+			if v, ok := h.Value(link, port.Name); ok && !hidden {
 				unit := max(c.unit, 1)
 				out = append(out, shownCount{port, c.tool + " " + strings.Replace(c.as, "*", at, 1), v / unit * unit, unit})
 			}

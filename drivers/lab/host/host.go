@@ -23,9 +23,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fabricctl/fabricctl/drivers/lab/tally"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
-	"github.com/fabricctl/fabricctl/model/observe"
 )
 
 // Options describe a host. The zero value of each field has the meaning given.
@@ -106,18 +106,18 @@ type Host struct {
 
 	writer sync.Mutex // one at a time writes; before mu
 
-	mu        sync.Mutex
-	links     []Link
-	nics      map[string]*nic // by link
-	kernel    *dcbfake.Kernel
-	dcb       *dcb.Client
-	open      []*pending
-	skew      time.Duration // of the clock
-	foreign   []string      // who else sets what fabricctl sets, and what ends that
-	lost      bool          // nobody reaches it
-	holds     []hold
-	counters  Counters
-	counted   map[observe.Port]uint64
+	mu       sync.Mutex
+	links    []Link
+	nics     map[string]*nic // by link
+	kernel   *dcbfake.Kernel
+	dcb      *dcb.Client
+	open     []*pending
+	skew     time.Duration // of the clock
+	foreign  []string      // who else sets what fabricctl sets, and what ends that
+	lost     bool          // nobody reaches it
+	holds    []hold
+	counters Counters
+	tally.Tally
 	faults    Faults
 	processes map[int]*process
 	pids      int  // numbers that were given out
@@ -154,6 +154,7 @@ func New(o Options) (_ *Host, err error) {
 		}
 	}
 	h := &Host{opt: o, links: slices.Clone(o.Links), nics: map[string]*nic{}, kernel: dcbfake.New(), processes: map[int]*process{}, conns: map[net.Conn]bool{}}
+	h.Tally = tally.New(&h.mu)
 	h.dcb = dcb.New(h.kernel)
 	devices := map[string]int{}
 	for _, l := range o.Links {

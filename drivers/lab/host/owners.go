@@ -8,7 +8,6 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb"
 	"github.com/fabricctl/fabricctl/drivers/netlink/dcb/dcbfake"
-	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
@@ -169,7 +168,7 @@ func (h *Host) Reboot() {
 	h.killAll()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	observe.Clear(h.counted)
+	h.ClearCounters()
 	for i := range h.links {
 		l := &h.links[i]
 		l.MTU = h.opt.Links[i].MTU

@@ -72,31 +72,6 @@ func groupMarks() []stat {
 	}
 }
 
-// SetCounters replaces all that the switch has counted: values by interface and canonical name. What SONiC does not count
-// is not shown; what is not given is not there, which is not zero.
-func (s *Switch) SetCounters(values map[observe.Port]uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counters = maps.Clone(values)
-}
-
-// Counted is what was counted so far, whether it is shown or not.
-func (s *Switch) Counted() map[observe.Port]uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.counters)
-}
-
-// AddCounters adds to what was counted; of a gauge the larger value stands.
-func (s *Switch) AddCounters(values map[observe.Port]uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.counters == nil {
-		s.counters = map[observe.Port]uint64{}
-	}
-	observe.Add(s.counters, values)
-}
-
 // row is what is counted of one object: of a port all priorities, else of one. The caller holds the lock.
 func (s *Switch) row(stats []stat, port string, only int) map[string]any {
 	out := map[string]any{}
@@ -106,7 +81,7 @@ func (s *Switch) row(stats []stat, port string, only int) map[string]any {
 				continue
 			}
 			at := strings.NewReplacer("*", strconv.Itoa(p))
-			if v, ok := s.counters[observe.Port{Iface: port, Name: observe.Name(at.Replace(st.name))}]; ok {
+			if v, ok := s.Value(port, observe.Name(at.Replace(st.name))); ok {
 				out[at.Replace(st.field)] = strconv.FormatUint(v/max(st.unit, 1), 10)
 			}
 		}

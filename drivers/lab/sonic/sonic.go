@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/drivers/lab/tally"
 )
 
 // Options is how to start a Switch. The zero value is a switch with an empty ConfigDB that lets everybody in.
@@ -77,7 +77,7 @@ type Switch struct {
 	faults   Faults
 	stats    Stats
 	refusals []string
-	counters map[observe.Port]uint64
+	tally.Tally
 }
 
 // Start starts a switch on a free port of 127.0.0.1. Stop it with Close.
@@ -86,6 +86,7 @@ func Start(o Options) (*Switch, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Switch{options: o, running: o.Config.clone(), stats: Stats{Flaps: map[string]int{}}}
+	s.Tally = tally.New(&s.mu)
 	o.Buffers.put(s.running)
 	s.buffermgrd(s.running)
 	s.startup = s.running.clone()
@@ -183,7 +184,7 @@ func (s *Switch) Edit(f func(DB)) {
 func (s *Switch) Reboot() {
 	s.mu.Lock()
 	s.running = s.startup.clone()
-	observe.Clear(s.counters)
+	s.ClearCounters()
 	s.mu.Unlock()
 	s.line.cut()
 }
