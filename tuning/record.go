@@ -12,6 +12,7 @@ type Record struct {
 	Decision *Decision `json:"decision,omitempty"` //
 	Restore  *Restore  `json:"restore,omitempty"`  // the baseline is about to be brought back, or is
 	Resume   *Begin    `json:"resume,omitempty"`   // another process goes on
+	Gate     *Gated     `json:"gate,omitempty"`     // the program of the user has judged the best setting
 	End      *Outcome  `json:"end,omitempty"`      //
 }
 

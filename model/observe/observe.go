@@ -39,6 +39,7 @@ type Observation struct {
 	Before map[string]Counters // by device
 	After  map[string]Counters // by device
 	Notes  []string            // what a reader of the numbers has to know
+	Digest string              // SHA-256 of what the runner has kept of the run, in hex; "" = nothing
 }
 
 // Bucket is how many values were at least From and below the next bucket's.
