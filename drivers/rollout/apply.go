@@ -156,6 +156,9 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 			unverified = append(unverified, d.Name+" ("+d.Platform+")")
 		}
 	}
+	if err := p.triable(o); err != nil {
+		return err
+	}
 	switch {
 	case len(disruptive) > 0 && !o.AllowDisruptive:
 		return &RefusedError{Reason: fmt.Sprintf("the plan disrupts traffic on %s: %s", diag.Count(ports, "port"), strings.Join(disruptive, ", ")), Hint: "--allow-disruptive permits it"}
@@ -166,6 +169,17 @@ func (e *Engine) preflight(p *Plan, o ApplyOptions) error {
 		}
 	case len(unverified) > 0 && !o.AcceptUnverified:
 		return &RefusedError{Reason: "platforms that were never tried on a real device: " + strings.Join(unverified, ", "), Hint: "--accept-unverified permits it"}
+	}
+	return nil
+}
+
+// triable refuses a trial that would be in force for good on a device that takes back what is not confirmed: it can do
+// that of one transaction.
+func (p *Plan) triable(o ApplyOptions) error {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; o.Trial != "" && d.Caps.Confirm && len(d.Steps) > 1 {
+			return &RefusedError{Reason: fmt.Sprintf("%s needs %s for this, and takes back by itself but one", d.Name, diag.Count(len(d.Steps), "transaction"))}
+		}
 	}
 	return nil
 }
@@ -202,6 +216,12 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if err != nil {
 		return nil, err
 	}
+	if trial := st.head.Options.Trial; trial != "" && kind == KindResume {
+		return nil, &RefusedError{
+			Reason: "run " + id + " is a trial of experiment " + trial + ", and was never to stay",
+			Hint:   "fabricctl tune resume " + trial + " goes on with that; runs rollback takes the trial back",
+		}
+	}
 	if err := e.later(id, st, kind); err != nil {
 		return nil, err
 	}
@@ -226,7 +246,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 		if st, err = tell(recs, torn); err != nil {
 			return a, err
 		}
-		a.plan, a.tx, a.saves = st.head.Plan, st.records, st.saved
+		a.plan, a.tx, a.saves, a.leave.Trial = st.head.Plan, st.records, st.saved, st.head.Options.Trial
 		if n := len(st.attempts); kind == KindResume && n > 0 && st.attempts[n-1].Kind == KindRollback && st.status(false) == Finished {
 			return a, &RefusedError{Reason: "run " + id + " was taken back", Hint: "plan and apply again"}
 		}
@@ -262,7 +282,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 // back, and those that it has changes for, to finish it. Undoing below the later one, or writing over it, would end in a
 // state that nobody planned.
 func (e *Engine) later(id string, st *story, kind Kind) error {
-	if len(st.attempts) == 0 {
+	if len(st.attempts) == 0 || e.alone(st) {
 		return nil
 	}
 	runs, err := Runs(e.StateDir, e.Now())
@@ -304,6 +324,16 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 		}
 	}
 	return nil
+}
+
+// alone reports whether nobody but us can have made a run since that of st began: it is a trial, under a lease that we
+// have had since before. There may be hundreds of them, and each is taken back before the next begins.
+func (e *Engine) alone(st *story) bool {
+	if e.Lease == nil || st.head.Options.Trial == "" {
+		return false
+	}
+	l := e.Lease.Lease()
+	return l.Run == st.head.Options.Trial && st.attempts[0].Fence == l.Fence
 }
 
 // ofAnother says of which fabric a run is, where that is not the one that is spoken of.

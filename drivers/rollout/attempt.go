@@ -16,7 +16,7 @@ import (
 type attempt struct {
 	e     *Engine
 	plan  *Plan
-	leave ApplyOptions // given for an apply; what a resume or a rollback writes needs none
+	leave ApplyOptions // given for an apply; what a resume or a rollback writes needs none, and only Trial is kept
 	run   *Run
 	lease *journal.Held
 	log   *journal.Log
@@ -104,11 +104,7 @@ func (a *attempt) emit(ev Event) {
 // begin takes the lease and opens the journal with open; nothing was done when it fails.
 func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string, open func(journal.Options) (*attempt, error)) (*attempt, error) {
 	o := journal.Options{Now: e.Now, Hook: e.Hook}
-	lease, err := journal.Acquire(ctx, LeasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), o)
-	var held *journal.HeldError
-	if errors.As(err, &held) {
-		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or fabricctl lock break " + fabric + " when that run is dead", Err: err}
-	}
+	lease, err := e.lease(ctx, fabric, id)
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +121,42 @@ func (e *Engine) begin(ctx context.Context, id string, kind Kind, fabric string,
 				err = errors.Join(err, e)
 			}
 		}
-		if e := lease.Release(context.WithoutCancel(ctx)); e != nil {
+		if e := e.release(context.WithoutCancel(ctx), lease); e != nil {
 			err = errors.Join(err, e)
 		}
 		return nil, fmt.Errorf("no device was touched: %w", err)
 	}
 	return a, nil
+}
+
+// lease is the one that a run is made under: the caller's, or one of its own.
+func (e *Engine) lease(ctx context.Context, fabric, id string) (*journal.Held, error) {
+	if e.Lease == nil {
+		return e.Acquire(ctx, fabric, id)
+	}
+	if l := e.Lease.Lease(); l.Name != fabric {
+		return nil, fmt.Errorf("no device was touched: the lease is of fabric %s, and the run of %s", l.Name, fabric)
+	}
+	return e.Lease, e.Lease.Check(ctx)
+}
+
+// Acquire takes the lease of a fabric for the holder that is called id, a run or what makes several. errors.As
+// *RefusedError when somebody else has it.
+func (e *Engine) Acquire(ctx context.Context, fabric, id string) (*journal.Held, error) {
+	l, err := journal.Acquire(ctx, LeasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), journal.Options{Now: e.Now, Hook: e.Hook})
+	var held *journal.HeldError
+	if errors.As(err, &held) {
+		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or fabricctl lock break " + fabric + " when that run is dead", Err: err}
+	}
+	return l, err
+}
+
+// release gives a lease back that was the run's own.
+func (e *Engine) release(ctx context.Context, l *journal.Held) error {
+	if l == e.Lease {
+		return nil
+	}
+	return l.Release(ctx)
 }
 
 // wave is the part of a run whose devices are worked on at the same time.
@@ -199,7 +225,7 @@ func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(conte
 		for _, r := range results {
 			a.run.Results = append(a.run.Results, r)
 			idle := a.run.Kind == KindRollback && a.keep[r.Device] // it was back before, or never went
-			if !a.run.good(r) && !idle && gate == nil {
+			if !a.run.good(r) && !idle && gate == nil && !a.backFromTrial() {
 				gate = fmt.Errorf("%s is %s, and later devices depend on it", r.Device, r.Outcome)
 				if r.Drained {
 					gate = a.stuck()
@@ -208,6 +234,9 @@ func (a *attempt) work(ctx context.Context, ws []wave, hosts error, f func(conte
 		}
 	}
 }
+
+// backFromTrial reports whether the run takes a trial back: it has to reach all devices that it can, whatever became of others.
+func (a *attempt) backFromTrial() bool { return a.leave.Trial != "" && a.run.Kind == KindRollback }
 
 func (a *attempt) device(ctx context.Context, dp *DevicePlan, gate error, f func(context.Context, *session) Result) Result {
 	s := &session{e: a.e, a: a, dp: dp}
@@ -244,7 +273,7 @@ func (a *attempt) end(ctx context.Context) *Run {
 		}
 	}
 	note("the journal could not be extended", a.append(recEnd, endRecord{Interrupted: a.run.Interrupted, Notes: a.run.Notes}))
-	note("the lease could not be given back", a.lease.Release(ctx))
+	note("the lease could not be given back", a.e.release(ctx, a.lease))
 	note("the journal could not be closed", a.log.Close())
 	a.run.Unrecorded = a.vanished() != nil
 	a.run.Ended = a.e.Now().UTC()

@@ -10,6 +10,7 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -29,6 +30,7 @@ type Engine struct {
 	Progress func(Event)                                                      // called by one goroutine at a time; nil does nothing
 	Wait     func(ctx context.Context, d time.Duration) error                 // pause between attempts to reconnect; nil waits for real
 	Parallel int                                                              // devices at a time; 0 means 8
+	Lease    *journal.Held                                                    // under which runs are made, held by the caller for longer than one; nil: each run takes its own
 	Drainer  Drainer                                                          // takes traffic off devices before a link of theirs goes down; nil does not
 	Lines    *Lines                                                           // connections from Plan to Apply; nil makes new ones
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
@@ -68,6 +70,11 @@ type ApplyOptions struct {
 	AllowDisruptive  bool `json:"allow_disruptive,omitempty"`  // risks of class flap and worse
 	AllowJobs        bool `json:"allow_jobs,omitempty"`        // of those, the ones that kill live queue pairs; the connections must have that leave too
 	AcceptUnverified bool `json:"accept_unverified,omitempty"` // platforms not tried on a real device
+
+	// Trial is the experiment that the run is a trial of; "" = it is none. What a trial writes is not to stay: nothing is
+	// saved, and a device that takes a change back by itself is left to do so unless Rollback comes first. A trial is rolled
+	// back, and never resumed.
+	Trial string `json:"trial,omitempty"`
 
 	DrainHook string `json:"drain_hook,omitempty"` // the program behind Engine.Drainer, for who finishes the run
 }

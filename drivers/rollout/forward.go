@@ -142,10 +142,14 @@ func (s *session) forward(ctx context.Context, from int) Result {
 			return s.takeBack(ctx, err)
 		}
 	}
-	if err := s.save(ctx); err != nil {
+	if s.a.leave.Trial != "" {
+		s.noteTimer()
+	} else if err := s.save(ctx); err != nil {
 		return s.takeBack(ctx, err)
 	}
-	return s.result(Applied, None, len(s.dp.Steps), nil)
+	r := s.result(Applied, None, len(s.dp.Steps), nil)
+	r.Reverts = s.reverts
+	return r
 }
 
 // step is one transaction: journal, commit, read back over a new connection, confirm.
@@ -186,7 +190,7 @@ func (s *session) conclude(ctx context.Context, rec stepRecord, sent error) erro
 	if err := s.verify(ctx, rec.Step, rec.Tx, sent); err != nil {
 		return err
 	}
-	if rec.Within > 0 {
+	if rec.Within > 0 && s.a.leave.Trial == "" {
 		if err := s.confirm(ctx, rec.Step, rec.Tx); err != nil {
 			return err
 		}

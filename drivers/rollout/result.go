@@ -10,7 +10,7 @@ type Outcome string
 
 const (
 	Unchanged  Outcome = "unchanged"   // it holds what it held before the run; Cause says why if that was not the wish
-	Applied    Outcome = "applied"     // it holds what was planned, read back over a new connection, confirmed and saved
+	Applied    Outcome = "applied"     // it holds what was planned, read back over a new connection, confirmed and saved; a trial is neither confirmed nor saved
 	RolledBack Outcome = "rolled-back" // something was written and has been taken back; it holds what it held before
 	Unknown    Outcome = "unknown"     // it could not be read after a write began
 	NeedsHands Outcome = "needs-hands" // it holds neither the old nor the new state, and undo failed or would destroy another's change
@@ -29,15 +29,16 @@ const (
 
 // Result is the outcome of one device.
 type Result struct {
-	Device  string   `json:"device"`
-	Outcome Outcome  `json:"outcome"`
-	Cause   Cause    `json:"cause,omitempty"`
-	Message string   `json:"message,omitempty"` // one line: the device's own sentence, or what moved
-	Notes   []string `json:"notes,omitempty"`   // what a reader should know besides
-	Steps   int      `json:"steps"`             // transactions in the plan
-	Done    int      `json:"done"`              // transactions in force at the end
-	Drained bool     `json:"drained,omitempty"` // it was drained, and could not be undrained
-	Err     error    `json:"-"`                 // for errors.Is; nil in a result read from a journal
+	Device  string    `json:"device"`
+	Outcome Outcome   `json:"outcome"`
+	Cause   Cause     `json:"cause,omitempty"`
+	Message string    `json:"message,omitempty"` // one line: the device's own sentence, or what moved
+	Notes   []string  `json:"notes,omitempty"`   // what a reader should know besides
+	Steps   int       `json:"steps"`             // transactions in the plan
+	Done    int       `json:"done"`              // transactions in force at the end
+	Drained bool      `json:"drained,omitempty"` // it was drained, and could not be undrained
+	Reverts time.Time `json:"reverts,omitzero"`  // of a trial: when the device takes it back by itself; zero when it does not
+	Err     error     `json:"-"`                 // for errors.Is; nil in a result read from a journal
 }
 
 // Kind is what a run, or a later attempt on it, does.

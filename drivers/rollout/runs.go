@@ -85,7 +85,7 @@ func Show(stateDir, id string, now time.Time) (*History, error) {
 		h.Torn = st.torn.String()
 	}
 	l, _ := journal.ReadLease(journal.LeasePath(LeasesDir(stateDir), p.Fabric))
-	h.Status = st.status(l.Run == id && l.Held(now))
+	h.Status = st.status((l.Run == id || l.Run != "" && l.Run == st.head.Options.Trial) && l.Held(now))
 	h.Devices = map[Outcome]int{}
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.Mode == Write {
@@ -116,6 +116,9 @@ func (s *story) status(held bool) Status {
 	if last.Ended.IsZero() {
 		return Unfinished
 	}
+	if s.head.Options.Trial != "" && last.Kind == KindApply && len(s.begun) > 0 {
+		return s.tried()
+	}
 	good, old := true, true // all as wished; all as before the run
 	for i := range s.head.Plan.Devices {
 		d := &s.head.Plan.Devices[i]
@@ -136,6 +139,17 @@ func (s *story) status(held bool) Status {
 		return Finished
 	}
 	return Unfinished
+}
+
+// tried is the status of a trial that was not taken back by a run of its own: unless that happened when it failed, it is
+// in force.
+func (s *story) tried() Status {
+	for device := range s.begun {
+		if o := s.last[device].Outcome; s.open[device] || o != RolledBack && o != Unchanged {
+			return Unfinished
+		}
+	}
+	return Finished
 }
 
 // outcome is what the journal knows about a device.
