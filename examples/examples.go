@@ -32,5 +32,13 @@ func Models() []Model {
 			[]string{"storage-and-training/fabric.yaml", "storage-and-training/inventory.yaml"},
 			[]string{"storage-and-training/fabric.yaml"},
 		},
+		bench("bench-ap"), bench("bench-b"), bench("bench-c"),
+	}
+}
+
+// bench is a fabric that tuning is tried on, with the switch that is made up for it.
+func bench(name string) Model {
+	return Model{
+		name, []string{name + "/fabric.yaml", name + "/bench-box.yaml", name + "/inventory.yaml"}, []string{name + "/fabric.yaml", name + "/bench-box.yaml"},
 	}
 }
