@@ -26,7 +26,10 @@ const (
 )
 
 // SVG draws a chart. The same chart gives the same bytes.
-func SVG(c Chart) []byte {
+func SVG(c Chart) []byte { return c.svg(-1) }
+
+// svg is the chart as a file of its own, or as the picture of a number, from 0, in a page that has the style.
+func (c Chart) svg(number int) []byte {
 	d := drawing{Chart: c, x: xScale(c)}
 	d.head()
 	for i := range c.Panels {
@@ -35,11 +38,21 @@ func SVG(c Chart) []byte {
 	high := d.y + 8
 
 	var out page
-	out.open("svg", "xmlns", "http://www.w3.org/2000/svg", "role", "img", "aria-labelledby", "title desc",
+	title, desc := "title", "desc"
+	if number >= 0 {
+		title, desc = "title"+strconv.Itoa(number), "desc"+strconv.Itoa(number)
+	}
+	out.open("svg", "xmlns", "http://www.w3.org/2000/svg", "role", "img", "aria-labelledby", title+" "+desc,
 		"viewBox", "0 0 "+num(wide)+" "+num(high), "width", strconv.Itoa(enlarged), "height", num(high*enlarged/wide))
-	out.say("title", c.Title, "id", "title")
-	out.say("desc", c.describe(), "id", "desc")
-	out.b.WriteString("<style>" + look + "</style>\n")
+	out.say("title", c.Title, "id", title)
+	out.say("desc", c.describe(), "id", desc)
+	if number < 0 {
+		style := look
+		if c.marked() {
+			style += lookOfMarks
+		}
+		out.b.WriteString("<style>" + style + "</style>\n")
+	}
 	out.empty("rect", "class", "bg", "width", num(wide), "height", num(high))
 	out.b.Write(d.b.Bytes())
 	out.close("svg")
@@ -50,30 +63,55 @@ func SVG(c Chart) []byte {
 type drawing struct {
 	Chart
 	page
-	x scale
-	y float64
+	x    scale
+	y    float64
+	plot float64 // the height of the panel at hand
 }
 
 // xScale is the axis that all panels share: from the first point, or 0 where that is near, to the last.
 func xScale(c Chart) scale {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, p := range c.Panels {
-		for _, l := range p.Lines {
-			for _, x := range l.X {
-				if finite(x) {
-					lo, hi = min(lo, x), max(hi, x)
-				}
+	reach := func(xs ...float64) {
+		for _, x := range xs {
+			if drawable(x, c.LogX) {
+				lo, hi = min(lo, x), max(hi, x)
 			}
 		}
 	}
+	points := false
+	for _, p := range c.Panels {
+		for _, l := range p.Lines {
+			reach(l.X...)
+		}
+		for _, m := range p.Marks {
+			reach(m.X...)
+			points = true
+		}
+	}
+	for _, p := range c.Places {
+		reach(p.X)
+	}
 	switch {
+	case lo > hi && c.LogX:
+		lo, hi = 1, 10
 	case lo > hi:
 		lo, hi = 0, 0
+	case c.LogX:
+		lo, hi = lo/margin(lo, hi), hi*margin(lo, hi)
+	case points: // none lies on the frame
+		room := max((hi-lo)/24, math.Abs(hi)/1e3)
+		lo, hi = lo-room, hi+room
 	case lo > 0 && lo < hi/20: // the first of many samples
 		lo = 0
 	}
+	if c.LogX {
+		return logScaleOf(c.X.Of, lo, hi, 7)
+	}
 	return scaleOf(c.X.Of, lo, hi, 6, false)
 }
+
+// margin is the factor by which a logarithmic axis goes on beyond the first and the last of its numbers.
+func margin(lo, hi float64) float64 { return max(math.Pow(hi/lo, 1.0/24), 1.02) }
 
 // head writes title and caption.
 func (d *drawing) head() {
@@ -101,15 +139,24 @@ func (d *drawing) panel(p *Panel, first, last bool) {
 		}
 	}
 	if first {
-		d.spanNames()
+		d.aboveNames()
 	}
 	d.y += 4
 	top, width := d.y, wide-leftOf-rightOf
+	d.plot = plotHigh
+	if p.Tall {
+		d.plot *= 2
+	}
 	d.spans(top)
 	d.grid(s, top)
 	for _, l := range shown {
-		y := top + plotHigh - s.place(l.Y, plotHigh)
+		y := top + d.plot - s.place(l.Y, d.plot)
 		d.line("level", leftOf, y, wide-rightOf, y)
+	}
+	for _, at := range d.Places {
+		if drawable(at.X, d.LogX) {
+			d.line("place", d.atX(at.X), top, d.atX(at.X), top+d.plot)
+		}
 	}
 	d.levelNames(p, s, shown, top) // below the lines: they hide nothing
 	names := p.names()
@@ -118,11 +165,14 @@ func (d *drawing) panel(p *Panel, first, last bool) {
 			d.empty("path", "class", "data "+colour(slices.Index(names, l.Name)), "d", path)
 		}
 	}
-	d.empty("rect", "class", "frame", "x", num(leftOf), "y", num(top), "width", num(width), "height", num(plotHigh))
-	if !p.drawn() {
-		d.text("caption mid", leftOf+width/2, top+plotHigh/2, "nothing was measured")
+	for _, m := range p.Marks {
+		d.marks(m, slices.Index(names, m.Name), s, top)
 	}
-	d.y = top + plotHigh
+	d.empty("rect", "class", "frame", "x", num(leftOf), "y", num(top), "width", num(width), "height", num(d.plot))
+	if !p.drawn() {
+		d.text("caption mid", leftOf+width/2, top+d.plot/2, "nothing was measured")
+	}
+	d.y = top + d.plot
 	if last {
 		d.feet()
 	}
@@ -130,46 +180,88 @@ func (d *drawing) panel(p *Panel, first, last bool) {
 
 // scale is the vertical axis of a panel, which levels it has room for, and what to say of the others.
 func (p *Panel) scale() (s scale, shown []Level, told []string) {
-	lo, hi := 0.0, 0.0
-	for _, l := range p.Lines {
-		for _, y := range l.Y {
-			if finite(y) {
-				lo, hi = min(lo, y), max(hi, y)
-			}
-		}
-	}
+	lo, hi := p.reach()
 	levels := slices.Clone(p.Levels)
 	slices.SortStableFunc(levels, func(a, b Level) int { return cmp.Compare(a.Y, b.Y) })
-	reach := hi * farAbove
-	if hi == 0 && len(levels) > 0 {
-		reach = levels[0].Y // lines at 0 all along: the lowest level says how far they are from it
+	least, most := lo, hi*farAbove
+	switch {
+	case p.LogY:
+		least = lo / farAbove
+	case p.Free:
+		least, most = lo-(hi-lo), hi+(hi-lo)
+	case hi == 0 && len(levels) > 0:
+		most = levels[0].Y // lines at 0 all along: the lowest level says how far they are from it
 	}
 	var beyond []string
 	for _, l := range levels {
-		if !(l.Y <= reach && l.Y >= lo) {
+		if !(l.Y <= most && l.Y >= least) || !drawable(l.Y, p.LogY) {
 			beyond = append(beyond, l.Name+" "+p.Y.Of.text(l.Y))
 			continue
 		}
-		shown, hi = append(shown, l), max(hi, l.Y)
+		shown, lo, hi = append(shown, l), min(lo, l.Y), max(hi, l.Y)
 	}
 	if len(beyond) > 0 {
 		told = append(told, "outside of the picture: "+strings.Join(beyond, ", "))
 	}
+	if p.LogY {
+		f := margin(lo, hi)
+		return logScaleOf(p.Y.Of, lo/f, hi*f, 5), shown, told
+	}
+	if p.Free {
+		room := max((hi-lo)/20, math.Abs(hi)/200)
+		lo, hi = lo-room, hi+room
+	}
 	return scaleOf(p.Y.Of, lo, hi, 4, true), shown, told
+}
+
+// reach is how far the numbers of a panel go.
+func (p *Panel) reach() (lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	see := func(ys []float64) {
+		for _, y := range ys {
+			if drawable(y, p.LogY) {
+				lo, hi = min(lo, y), max(hi, y)
+			}
+		}
+	}
+	for _, l := range p.Lines {
+		see(l.Y)
+	}
+	for _, m := range p.Marks {
+		see(m.Y)
+		see(m.Low)
+		see(m.High)
+	}
+	switch {
+	case lo > hi && p.LogY:
+		return 1, 10
+	case lo > hi:
+		return 0, 0
+	case p.Free, p.LogY:
+		return lo, hi
+	}
+	return min(lo, 0), max(hi, 0)
 }
 
 // drawn reports whether a panel has a point.
 func (p *Panel) drawn() bool {
-	return slices.ContainsFunc(p.Lines, func(l Line) bool { return slices.ContainsFunc(l.Y, finite) })
+	return slices.ContainsFunc(p.Lines, func(l Line) bool { return slices.ContainsFunc(l.Y, finite) }) ||
+		slices.ContainsFunc(p.Marks, func(m Marks) bool { return slices.ContainsFunc(m.Y, finite) })
 }
 
-// names are those of the lines, in their order, each once.
+// names are those of the lines and then of the marks, in their order, each once.
 func (p *Panel) names() []string {
 	var names []string
-	for _, l := range p.Lines {
-		if !slices.Contains(names, l.Name) {
-			names = append(names, l.Name)
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
+	}
+	for _, l := range p.Lines {
+		add(l.Name)
+	}
+	for _, m := range p.Marks {
+		add(m.Name)
 	}
 	return names
 }
@@ -191,7 +283,11 @@ func (d *drawing) legend(p *Panel) {
 		}
 		at := x
 		if k >= 0 {
-			d.line("data "+colour(k), x, d.y-8, x+swatch, d.y-8)
+			if i := slices.IndexFunc(p.Marks, func(m Marks) bool { return m.Name == names[k] }); i < 0 {
+				d.line("data "+colour(k), x, d.y-8, x+swatch, d.y-8)
+			} else {
+				d.glyph(k, p.Marks[i].Big, x+swatch/2, d.y-8)
+			}
 			at += swatch + 4
 		}
 		d.text("legend", at, d.y-4, name)
@@ -221,17 +317,24 @@ func colour(i int) string {
 // spans draws the parts of the axis that have a name.
 func (d *drawing) spans(top float64) {
 	for _, s := range d.seen() {
-		d.empty("rect", "class", "span", "x", num(d.atX(s.From)), "y", num(top), "width", num(d.atX(s.To)-d.atX(s.From)), "height", num(plotHigh))
+		d.empty("rect", "class", "span", "x", num(d.atX(s.From)), "y", num(top), "width", num(d.atX(s.To)-d.atX(s.From)), "height", num(d.plot))
 	}
 }
 
-// spanNames writes the names of spans above the first panel, in as many rows as keep them apart.
-func (d *drawing) spanNames() {
+// aboveNames writes the names of spans and places above the first panel, in as many rows as keep them apart.
+func (d *drawing) aboveNames() {
 	var ends []float64 // of the rows
-	for _, s := range d.seen() {
+	names := d.seen()
+	for _, at := range d.Places {
+		if drawable(at.X, d.LogX) {
+			names = append(names, Span{Name: at.Name, From: at.X})
+		}
+	}
+	slices.SortStableFunc(names, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	for _, s := range names {
 		name := cut(s.Name, perLine/2)
 		need := float64(columns(name)) * charWide
-		x := min(d.atX(s.From), wide-rightOf-need)
+		x := max(min(d.atX(s.From), wide-rightOf-need), 8)
 		row := slices.IndexFunc(ends, func(end float64) bool { return end < x })
 		if row < 0 {
 			row = len(ends)
@@ -258,11 +361,11 @@ func (d *drawing) seen() []Span {
 func (d *drawing) grid(s scale, top float64) {
 	xs, _ := d.x.ticks()
 	for _, v := range xs {
-		d.line("grid", d.atX(v), top, d.atX(v), top+plotHigh)
+		d.line("grid", d.atX(v), top, d.atX(v), top+d.plot)
 	}
 	ys, texts := s.ticks()
 	for i, v := range ys {
-		y := top + plotHigh - s.place(v, plotHigh)
+		y := top + d.plot - s.place(v, d.plot)
 		d.line("grid", leftOf, y, wide-rightOf, y)
 		d.text("tick end", leftOf-5, y+4, texts[i])
 	}
@@ -272,7 +375,7 @@ func (d *drawing) grid(s scale, top float64) {
 func (d *drawing) levelNames(p *Panel, s scale, shown []Level, top float64) {
 	free := top + 11
 	for _, l := range slices.Backward(shown) {
-		y := max(top+plotHigh-s.place(l.Y, plotHigh)-3, free)
+		y := max(top+d.plot-s.place(l.Y, d.plot)-3, free)
 		d.text("levelname end", wide-rightOf-4, y, cut(l.Name+" "+p.Y.Of.text(l.Y), perLine-10))
 		free = y + 13
 	}
@@ -310,12 +413,12 @@ func (d *drawing) path(l Line, s scale, top float64) string {
 	var col column
 	pen := "M"
 	put := func(p dot) {
-		b.WriteString(pen + num(p.x) + " " + num(top+plotHigh-s.place(p.y, plotHigh)))
+		b.WriteString(pen + num(p.x) + " " + num(top+d.plot-s.place(p.y, d.plot)))
 		pen = "L"
 	}
 	for i, x := range l.X[:min(len(l.X), len(l.Y))] {
 		y := l.Y[i]
-		if !finite(y) || !finite(x) {
+		if !drawable(y, s.log) || !drawable(x, d.LogX) {
 			col.flush(put)
 			pen = "M"
 			continue
@@ -375,16 +478,22 @@ func (c Chart) describe() string {
 		names := p.names()
 		for i, n := range names {
 			if i == mostNames && len(names) > mostNames+1 {
-				parts = append(parts, fmt.Sprintf("%s: %d more lines", p.Y.Label, len(names)-i))
+				parts = append(parts, fmt.Sprintf("%s: %d more", p.Y.Label, len(names)-i))
 				break
 			}
 			lo, hi := math.Inf(1), math.Inf(-1)
-			for _, l := range p.Lines {
-				for _, y := range l.Y {
-					if l.Name == n && finite(y) {
+			see := func(name string, ys []float64) {
+				for _, y := range ys {
+					if name == n && finite(y) {
 						lo, hi = min(lo, y), max(hi, y)
 					}
 				}
+			}
+			for _, l := range p.Lines {
+				see(l.Name, l.Y)
+			}
+			for _, m := range p.Marks {
+				see(m.Name, m.Y)
 			}
 			what := "nothing"
 			if lo <= hi {
@@ -396,8 +505,14 @@ func (c Chart) describe() string {
 			parts = append(parts, l.Name+" "+p.Y.Of.text(l.Y))
 		}
 	}
+	for _, at := range c.Places {
+		parts = append(parts, at.Name+" at "+c.X.Of.text(at.X))
+	}
 	return strings.Join(parts, "; ")
 }
 
 // finite reports whether v can be drawn: what is beyond 1e30 of anything is no number either.
 func finite(v float64) bool { return math.Abs(v) <= 1e30 }
+
+// drawable reports whether v can be drawn on an axis: on a logarithmic one, what is not above 0, or hardly, has no place.
+func drawable(v float64, log bool) bool { return finite(v) && (!log || v >= 1e-30) }

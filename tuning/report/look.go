@@ -44,5 +44,29 @@ text{fill:#e6edf3}
 }
 `
 
+// lookOfMarks is what charts with points have besides: points are filled, with a rim that keeps them apart.
+const lookOfMarks = `
+.place{stroke:#57606a;stroke-width:1.2;stroke-dasharray:2 3}
+.mark{stroke:#ffffff;stroke-width:.8}
+.m0{fill:#0072b2}
+.m1{fill:#c25a00}
+.m2{fill:#009e73}
+.m3{fill:#a8558b}
+.m4{fill:#b8860b}
+.m5{fill:#5a5a5a}
+.whisker{stroke-width:1.2}
+.thin{stroke-width:.9}
+@media screen and (prefers-color-scheme:dark){
+.place{stroke:#9da7b3}
+.mark{stroke:#0d1117}
+.m0{fill:#4aa8e0}
+.m1{fill:#f08c3a}
+.m2{fill:#2cc79a}
+.m3{fill:#d98fc0}
+.m4{fill:#e0b040}
+.m5{fill:#a8a8a8}
+}
+`
+
 // colours is how many lines have one of their own.
 const colours = 6

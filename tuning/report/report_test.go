@@ -42,7 +42,7 @@ func parse(t fatal, svg []byte) (texts map[string][]string, paths []string) {
 		switch tok := tok.(type) {
 		case xml.StartElement:
 			name := tok.Name.Local
-			if !slices.Contains(strings.Fields("svg title desc style rect text line path"), name) {
+			if !slices.Contains(strings.Fields("svg title desc style rect text line path circle"), name) {
 				t.Errorf("unexpected element %s", name)
 			}
 			class := name

@@ -43,6 +43,11 @@ func (q Quantity) unitFor(largest float64) unit {
 
 // text is a number with its unit, in three digits or as many as it takes before the point: "1.25MB".
 func (q Quantity) text(v float64) string {
+	if q == Factor && v > 0 && v < 1 {
+		if n := math.Round(1 / v); n <= 1<<20 && math.Abs(v*n-1) < 1e-9 {
+			return "1/" + strconv.FormatFloat(n, 'f', 0, 64)
+		}
+	}
 	u := q.unitFor(math.Abs(v))
 	v /= u.of
 	decimals := 0
@@ -73,6 +78,9 @@ type scale struct {
 	unit     unit
 	step     float64 // in unit
 	decimals int
+	log      bool // the axis is logarithmic: ticks are of, at round numbers with units of their own
+	of       Quantity
+	marks    []float64 // the ticks of a logarithmic axis
 }
 
 // scaleOf is the scale of an axis over numbers from lo to hi, with about so many ticks. With round the axis ends at the tick that follows hi.
@@ -101,8 +109,74 @@ func scaleOf(q Quantity, lo, hi float64, ticks int, round bool) scale {
 	return s
 }
 
+// logScaleOf is the logarithmic scale of an axis over numbers from lo to hi, both above 0, with about so many ticks.
+func logScaleOf(q Quantity, lo, hi float64, ticks int) scale {
+	if hi < lo*1.05 { // one number is no axis
+		lo, hi = lo/1.5, hi*1.5
+	}
+	s := scale{log: true, of: q, lo: lo, hi: hi}
+	if hi < lo*4 { // too short for powers: those of an even axis
+		return s.at(scaleOf(q, lo, hi, ticks, false).ticks())
+	}
+	for _, steps := range logSteps(q) {
+		if s.marks = steps.between(lo, hi); len(s.marks) <= ticks+1 {
+			break
+		}
+	}
+	return s
+}
+
+// at is s with these ticks, as far as they are in it.
+func (s scale) at(ticks []float64, _ []string) scale {
+	for _, v := range ticks {
+		if v >= s.lo && v <= s.hi {
+			s.marks = append(s.marks, v)
+		}
+	}
+	return s
+}
+
+// logStep is ticks of a logarithmic axis: of every power of base, times each of these.
+type logStep struct {
+	base  float64
+	times []float64
+}
+
+// logSteps are the ticks that an axis may have, the closest first.
+func logSteps(q Quantity) []logStep {
+	if q == Factor {
+		return []logStep{{2, []float64{1}}, {4, []float64{1}}, {16, []float64{1}}, {256, []float64{1}}, {math.Pow(2, 32), []float64{1}}}
+	}
+	steps := []logStep{{10, []float64{1, 2, 5}}, {10, []float64{1, 3}}}
+	for _, power := range []int{1, 2, 3, 6, 12, 24} {
+		steps = append(steps, logStep{math.Pow10(power), []float64{1}})
+	}
+	return steps
+}
+
+// between are the ticks from lo to hi.
+func (l logStep) between(lo, hi float64) []float64 {
+	var at []float64
+	for power := math.Floor(math.Log(lo)/math.Log(l.base)) - 1; ; power++ {
+		for _, m := range l.times {
+			switch v := math.Pow(l.base, power) * m; {
+			case v > hi*(1+1e-9):
+				return at
+			case v >= lo*(1-1e-9):
+				at = append(at, v)
+			}
+		}
+	}
+}
+
 // ticks are the numbers of a scale, in base units, with their texts.
 func (s scale) ticks() (at []float64, text []string) {
+	if s.log {
+		for _, v := range s.marks {
+			text = append(text, s.of.text(v))
+		}
+		return s.marks, text
+	}
 	first := math.Ceil(s.lo/s.unit.of/s.step - 1e-9)
 	last := math.Floor(s.hi/s.unit.of/s.step + 1e-9)
 	for i := range int(last-first) + 1 {
@@ -115,4 +189,9 @@ func (s scale) ticks() (at []float64, text []string) {
 
 // place is where a number lies between 0, at lo, and length, at hi. The conversion keeps the product out of a fused addition, so that all machines
 // draw the same.
-func (s scale) place(v, length float64) float64 { return float64((v - s.lo) / (s.hi - s.lo) * length) }
+func (s scale) place(v, length float64) float64 {
+	if s.log {
+		return float64(math.Log(max(v, 1e-30)/s.lo) / math.Log(s.hi/s.lo) * length)
+	}
+	return float64((v - s.lo) / (s.hi - s.lo) * length)
+}

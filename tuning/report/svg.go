@@ -55,16 +55,19 @@ func num(v float64) string {
 	return s
 }
 
-// escaped is text as an element and an attribute may hold it. What hides or turns text, and what a document may not
-// hold, becomes U+FFFD: names may come from devices.
+// escaped is text as an element and an attribute may hold it.
 func escaped(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(cleaned(s))
+}
+
+// cleaned is text in which what hides or turns text, and what a document may not hold, is U+FFFD: names may come from devices.
+func cleaned(s string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Noncharacter_Code_Point) {
 			return utf8.RuneError
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\ufffd"))
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
 }
 
 // columns is how many columns of a fixed-width font text takes.
