@@ -11,7 +11,7 @@ type Objective struct {
 	Exchange      float64 `json:"exchange"`      // 0 = goodput alone
 	Lexicographic bool    `json:"lexicographic"` // goodput first, and latency among those within Tie of the best
 	Tie           float64 `json:"tie"`           // differences in J up to here keep what is there, 0.005 by default; lexicographic: of ln goodput, 0.01
-	PausedMost    float64 `json:"paused_most"`   // more of the time than this may no port towards a host stand still; 0 = no ceiling
+	PausedMost    float64 `json:"paused_most"`   // more of the time than this may no port be stopped by a switch; 0 = no ceiling
 }
 
 // Limits end an experiment on devices that serve others, and rule settings out.
@@ -52,6 +52,7 @@ const (
 	Infeasible   Verdict = "infeasible" // it breaks a limit
 	HostBound    Verdict = "host bound" // not the fabric: a host is slow
 	WrongClass   Verdict = "wrong class"
+	Interacting  Verdict = "interaction" // two variables have to be moved together
 )
 
 // Decision is what was concluded at one point, with its evidence.

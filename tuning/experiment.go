@@ -13,15 +13,18 @@ type Experiment struct {
 	Space     *Space
 	Start     Setting // nil = Space.Base
 	Workload  observe.Workload
+	Sight     Sight // how the counters of an observation are understood
 	Objective Objective
 	Limits    Limits
 	Budget    Budget
 	Method    Method
 	Seed      uint64
 	Looks     Looks
-	Parallel  int  // runs at once; 0 = 1. More than one only without a Bench
+	Parallel  int  // runs at once; 0 = 1. More than one only without a Bench and knobs
+	Steady    bool // what it runs on does not drift, as an emulated fabric: what was measured stands
 	PFCAlone  bool // the phase without ECN is allowed
 	Rounds    int  // cycles at most; 0 = 4
+	Plain     bool // one variable at a time and nothing else: no joint moves
 
 	Now func() time.Time // for budgets and the journal
 }

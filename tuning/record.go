@@ -2,21 +2,24 @@ package tuning
 
 import "time"
 
-// Record is a line of an experiment's journal. One of its pointers is set. What a record announces is done after it is on the
-// disk: a trial is applied after its Apply, and Restored is written after the baseline was read back.
-type Record struct {
-	Begin    *Begin    `json:"begin,omitempty"`
-	Apply    *Trial    `json:"apply,omitempty"`    // devices are about to be brought to the setting of this trial
-	Run      *Trial    `json:"run,omitempty"`      // it is about to be run
-	Measure  *Measured `json:"measure,omitempty"`  //
-	Decision *Decision `json:"decision,omitempty"` //
-	Restore  *Restore  `json:"restore,omitempty"`  // the baseline is about to be brought back, or is
-	Resume   *Begin    `json:"resume,omitempty"`   // another process goes on
-	Gate     *Gated     `json:"gate,omitempty"`     // the program of the user has judged the best setting
-	End      *Outcome  `json:"end,omitempty"`      //
-}
+// The records of an experiment's journal, by kind. What a record announces is done after it is on the disk: a trial is applied after its
+// apply, and the restore that is done is written after the baseline was read back. A measure stands behind its run, and not always the
+// next after it, where several runs are made at once.
+const (
+	recBegin    = "begin"    // Begin: what the experiment is about
+	recSaid     = "said"     // Said: an answer of the space
+	recApply    = "apply"    // Trial: devices and knobs are about to be brought to its setting
+	recRun      = "run"      // Trial: it is about to be run
+	recMeasure  = "measure"  // Measured
+	recDecision = "decision" // Decision
+	recNotice   = "notice"   // Notice: what whoever reads of it should know: drift, a block that was discarded
+	recRestore  = "restore"  // Restore: the baseline is about to be brought back, or is
+	recResume   = "resume"   // Begin: another process goes on
+	recEnd      = "end"      // Outcome
+	recGate     = "gate"     // Gated: the program of the user has judged the best setting
+)
 
-// RecordSchema is the schema of the first record of a journal.
+// RecordSchema is the schema of a journal, in its first record.
 const RecordSchema = "fabricctl/tune-journal/v1"
 
 // Begin is what an experiment is about: with the records after it, all that a replay needs.
@@ -34,9 +37,21 @@ type Begin struct {
 	Method    Method             `json:"method"`
 	Seed      uint64             `json:"seed"`
 	Looks     Looks              `json:"looks"`
-	PFCAlone  bool               `json:"pfc_alone"`
 	Rounds    int                `json:"rounds"`
+	Plain     bool               `json:"plain"`
+	PFC       bool               `json:"pfc"`                 // the phase without ECN is part of it
+	Drifts    bool               `json:"drifts"`              // what is compared takes turns, since what it runs on may drift
+	Guarded   bool               `json:"guarded"`             // a limit that is broken ends it
 	Externals map[string]float64 `json:"externals,omitempty"` // what external variables were before
+}
+
+// Said is an answer of the Space that is not what was asked, so that a replay needs no model.
+type Said struct {
+	Of     string  `json:"of"` // "normal", "unmarked", "starts" or "check"
+	In     Setting `json:"in"`
+	Out    Setting `json:"out,omitempty"`
+	Starts []Start `json:"starts,omitempty"`
+	Why    string  `json:"why,omitempty"` // check: the errors
 }
 
 // Measured is the outcome of a trial.
@@ -45,6 +60,11 @@ type Measured struct {
 	At       time.Time `json:"at"`
 	Measure  *Measure  `json:"measure"`            // null when it was rejected
 	Rejected *Rejected `json:"rejected,omitempty"` //
+}
+
+// Notice is what happened besides.
+type Notice struct {
+	Text string `json:"text"`
 }
 
 // Restore is about the baseline.

@@ -50,6 +50,7 @@ type Variable struct {
 	High     float64   `json:"high"`
 	Ladder   []float64 `json:"ladder"`             // levels over the full range, ascending; none: Low and High alone
 	Whole    bool      `json:"whole,omitempty"`    // only whole numbers
+	Least    bool      `json:"least,omitempty"`    // the smallest value that is as good is wanted, as of a buffer: it is searched for by bisection
 	Linear   bool      `json:"linear,omitempty"`   // steps are added and not multiplied: Step is then a difference
 	Step     float64   `json:"step"`               // of a walk: 2 doubles and halves
 	Fine     float64   `json:"fine"`               // of the polish at the end
@@ -112,7 +113,7 @@ type Space struct {
 
 // Start is a setting that a formula gives.
 type Start struct {
-	Name    string // "0.7 N T_N, steep"
-	Why     string // the formula with its numbers
-	Setting Setting
+	Name    string  `json:"name"` // "0.7 N T_N, steep"
+	Why     string  `json:"why"`  // the formula with its numbers
+	Setting Setting `json:"setting"`
 }

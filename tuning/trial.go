@@ -42,9 +42,9 @@ type Knobs interface {
 
 // Rejected is a run whose numbers must not be used. It says nothing about the setting: the run is made again.
 type Rejected struct {
-	Code string // "host", "wrong-class", "failed", "no-end", ...: see the runner
-	Why  string // in words
-	Host bool   // the host was what limited it, and not the fabric
+	Code string `json:"code"` // "host", "wrong-class", "failed", "no-end", ...: see the runner
+	Why  string `json:"why"`  // in words
+	Host bool   `json:"host"` // the host was what limited it, and not the fabric
 }
 
 // Error is why the run is not used.
@@ -76,7 +76,7 @@ type Measure struct {
 	Drops    *uint64  `json:"drops"`    // packets of lossless classes; null = nobody counts them
 	Watchdog *uint64  `json:"watchdog"` // times that a PFC watchdog took something for a storm
 	Sequence *uint64  `json:"sequence"` // out-of-sequence, NAK and time-out events of hosts
-	Paused   *float64 `json:"paused"`   // the part of the time that the worst port towards a host stood still, 0 to 1
+	Paused   *float64 `json:"paused"`   // the part of the time that the worst port was stopped by a switch, 0 to 1
 	Pausing  *float64 `json:"pausing"`  // the part of the time that the worst host stopped its switch: a slow receiver
 	Marked   *uint64  `json:"marked"`   // packets
 

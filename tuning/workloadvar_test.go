@@ -58,10 +58,10 @@ func TestWorkloadVariablesUnsaid(t *testing.T) {
 
 func TestWorkloadVariablesRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"workload.mtu | incast:8":                                                  "there are workload.depth, workload.qps and workload.size",
-		"depth | incast:8":                                                         "is not a variable of a workload",
-		"workload.depth@nobody | incast:8":                                         "there is incast",
-		"workload.depth | single,latency":                                          "no part of the workload has it",
+		"workload.mtu | incast:8":          "there are workload.depth, workload.qps and workload.size",
+		"depth | incast:8":                 "is not a variable of a workload",
+		"workload.depth@nobody | incast:8": "there is incast",
+		"workload.depth | single,latency":  "no part of the workload has it",
 		"workload.depth | incast:8,size=4KiB,depth=4 + victim:1,size=4KiB,depth=8": "name one of them: workload.depth@",
 	} {
 		name, of, _ := strings.Cut(text, " | ")

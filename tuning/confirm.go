@@ -1,0 +1,148 @@
+package tuning
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fabricctl/fabricctl/tuning/stats"
+)
+
+// freshSeeds is where the seeds of confirmations begin, beyond those of any comparison before.
+const freshSeeds = 50_000
+
+// confirm compares the best with what there was, on seeds that decided nothing. nil is that there is nothing to confirm.
+func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
+	if t.cur == t.start {
+		return nil, nil
+	}
+	t.at("confirmation", "")
+	a := &arm{setting: t.start.setting, key: t.start.key, first: freshSeeds}
+	b := &arm{setting: t.cur.setting, key: t.cur.key, first: freshSeeds}
+	o := &t.e.Objective
+	d := Decision{From: a.setting, To: a.setting, Verdict: NoDifference}
+	for n := t.e.Looks.Confirm; ; n *= 2 {
+		if err := t.bring(ctx, n, a, b); err != nil {
+			return nil, err
+		}
+		d.Looks++
+		t.compare(&d, b, a, 1)
+		switch {
+		case b.left != "" || b.broken(o) != "":
+			d.Verdict, d.Reason = Infeasible, fmt.Sprintf("%s does not hold on fresh seeds, and what there is is kept: %s", t.change(a.setting, b.setting), orElse(b.left, b.broken(o)))
+		case a.left != "" || a.broken(o) != "":
+			d.To, d.Verdict, d.Reason = b.setting, Better, "what there was breaks a limit: "+orElse(a.left, a.broken(o))
+		case d.J == nil:
+			d.Verdict, d.Reason = Undecided, "there were too few runs to compare"
+		case t.leastMoved():
+			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds the least value holds: J "+percent(*d.J)
+			if d.J.High < -loss {
+				d.To, d.Verdict, d.Reason = a.setting, Worse, "on fresh seeds it is worse: J "+percent(*d.J)
+			}
+		case !o.Lexicographic && d.J.Low > 0 || o.Lexicographic && t.prefers(&d, o):
+			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds it is better: J "+percent(*d.J)
+		case d.J.High < 0:
+			d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: J "+percent(*d.J)
+		case n == t.e.Looks.Confirm && d.J.Est > o.Tie:
+			continue // once more, with as many again
+		default:
+			d.Reason = "on fresh seeds it is not surely better, and what there is is kept: J " + percent(*d.J)
+		}
+		d.Arms = []Arm{a.shown(""), b.shown("")}
+		return t.decide(d)
+	}
+}
+
+// leastMoved reports whether what was moved are only variables whose least value is wanted: of these as good is better.
+func (t *tuner) leastMoved() bool {
+	for i := range t.vars {
+		if t.cur.setting[i] != t.start.setting[i] && !t.vars[i].Least {
+			return false
+		}
+	}
+	return true
+}
+
+// interaction looks whether the two variables that matter most have to be moved together: all four corners a step around where the search
+// has ended.
+func (t *tuner) interaction(ctx context.Context) error {
+	order := t.byEffect()
+	if len(order) < 2 {
+		return nil
+	}
+	t.at("interaction", "")
+	x, y := order[0], order[1]
+	var corners []*arm
+	for _, by := range [][2]float64{{-1, -1}, {1, -1}, {-1, 1}, {1, 1}} {
+		s := t.stepped(t.cur.setting, x, t.vars[x].Step, by[0])
+		a, err := t.candidate(t.stepped(s, y, t.vars[y].Step, by[1]))
+		if err != nil {
+			return err
+		}
+		if a == nil || slices.Contains(corners, a) {
+			return nil // at the edge there are no four corners
+		}
+		corners = append(corners, a)
+	}
+	t.fresh(corners)
+	if err := t.bring(ctx, t.e.Looks.First, corners...); err != nil {
+		return err
+	}
+	n := common(corners...)
+	if n < 2 {
+		return nil
+	}
+	d := Decision{From: t.cur.setting, To: t.cur.setting, Looks: 1, Verdict: NoDifference}
+	f := factorial(corners, n)
+	names := t.vars[x].Name + " and " + t.vars[y].Name
+	if f.Interacts() {
+		d.Verdict = Interacting
+		d.Reason = fmt.Sprintf("%s have to be moved together: together they make %+.1f%% J beyond what each makes (%+.1f%% and %+.1f%%), with a standard error of %.1f%%", names, 100*f.AB, 100*f.A, 100*f.B, 100*f.SE)
+	} else {
+		d.Reason = fmt.Sprintf("%s can be moved one at a time: together they make %+.1f%% J beyond what each makes, with a standard error of %.1f%%", names, 100*f.AB, 100*f.SE)
+	}
+	for _, a := range corners {
+		d.Arms = append(d.Arms, a.shown(""))
+	}
+	_, err := t.decide(d)
+	return err
+}
+
+// factorial is the 2x2 of four corners. What all corners have in common with a seed is no part of the spread.
+func factorial(corners []*arm, n int) stats.Factorial {
+	ab := make([]float64, n)
+	for i := range n {
+		j := func(k int) float64 { return corners[k].runs[i].j }
+		ab[i] = (j(3) - j(1) - j(2) + j(0)) / 2
+	}
+	m := func(k int) float64 { return corners[k].mean(byJ, n) }
+	return stats.Factorial2x2(m(0), m(1), m(2), m(3), stats.SD(ab), n)
+}
+
+// pareto are the settings that no other beats in both goodput and latency: surely in one, and not worse in the other.
+func (t *tuner) pareto() []Arm {
+	var all []*arm
+	for _, a := range t.all {
+		if a.left == "" && !a.bare && a.n() >= 2 && a.broken(&t.e.Objective) == "" {
+			all = append(all, a)
+		}
+	}
+	var set []Arm
+	for _, a := range all {
+		if !slices.ContainsFunc(all, func(b *arm) bool { return b != a && t.beats(b, a) }) {
+			set = append(set, a.shown(""))
+		}
+	}
+	return set
+}
+
+// beats reports whether b is surely better than a in one of goodput and latency, and not worse in the other.
+func (t *tuner) beats(b, a *arm) bool {
+	n := common(a, b)
+	good, tail := b.mean(byGood, n)-a.mean(byGood, n), a.mean(byTail, n)-b.mean(byTail, n)
+	if good < 0 || tail < 0 {
+		return false
+	}
+	conf := t.e.Looks.Confidence
+	return b.against(a, byGood, conf).Low > 0 || b.against(a, byTail, conf).High < 0
+}

@@ -1,0 +1,204 @@
+package tuning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// loss is the part of goodput that PFC alone, or a variable whose least value is wanted, may lose against the best: 1 %.
+const loss = 0.01
+
+// pfcLadder goes down with the thresholds of PFC, without ECN, from 1 by halves, until goodput is surely lost. The floor is the least
+// that keeps it: no choice, only where a search begins.
+func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
+	t.at("pfc ladder", "")
+	base := t.start.setting
+	var factors []int
+	for i := range t.vars {
+		if t.vars[i].Of == Factor {
+			factors = append(factors, i)
+		}
+	}
+	if len(factors) == 0 {
+		return base, nil
+	}
+	floor := slices.Clone(base)
+	var tried []*arm
+	var top *arm
+	d := Decision{From: base, To: base, Verdict: Plateau}
+	for level := 1.0; level >= t.vars[factors[0]].Low; level /= 2 {
+		s := slices.Clone(base)
+		for _, i := range factors {
+			s = t.with(s, i, level)
+		}
+		a, err := t.unmarked(s)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			continue
+		}
+		if err := t.bring(ctx, t.e.Looks.First, a); err != nil {
+			return nil, err
+		}
+		tried = append(tried, a)
+		d.Looks++
+		if a.left != "" {
+			break
+		}
+		if top == nil || t.value(a, top, common(a, top)) > 0 && a.broken(&t.e.Objective) == "" {
+			top = a
+		}
+		x := a.against(top, byGood, t.e.Looks.Confidence)
+		if a.broken(&t.e.Objective) != "" || a != top && x.High < math.Log(1-loss) {
+			break
+		}
+		if a == top || x.Est >= math.Log(1-loss) {
+			for _, i := range factors {
+				floor = t.with(floor, i, level)
+			}
+		}
+	}
+	for _, a := range tried {
+		d.Arms = append(d.Arms, a.shown(""))
+	}
+	d.Reason = fmt.Sprintf("without ECN, %s is the least that keeps goodput within %.0f%%: a floor to begin from, and no choice", t.vars[factors[0]].Name+" "+t.vars[factors[0]].Text(floor[factors[0]]), 100*loss)
+	_, err := t.decide(d)
+	return floor, err
+}
+
+// least searches the smallest value of variable i that is as good as the best, and breaks no limit: down the ladder from its top until something is
+// lost, and then by bisection between the last that held and the first that did not.
+func (t *tuner) least(ctx context.Context, i int) error {
+	v := &t.vars[i]
+	t.at("ladder", v.Name)
+	from := t.cur
+	l := &leastSearch{t: t, i: i}
+	levels := slices.Clone(v.Ladder)
+	if len(levels) == 0 {
+		levels = []float64{v.Low, v.High}
+	}
+	slices.Sort(levels)
+	good, bad := math.NaN(), math.NaN()
+	for _, x := range slices.Backward(levels) {
+		holds, err := l.holds(ctx, x)
+		if err != nil {
+			return err
+		}
+		if holds {
+			good = x
+		} else if !math.IsNaN(good) {
+			bad = x
+			break
+		}
+	}
+	for !math.IsNaN(bad) && !v.close(good, bad) {
+		x := v.between(bad, good)
+		holds, err := l.holds(ctx, x)
+		if err != nil {
+			return err
+		}
+		if holds {
+			good = x
+		} else {
+			bad = x
+		}
+	}
+	return l.conclude(from, good, bad)
+}
+
+// close reports whether two values are so near that nothing is looked for between them.
+func (v *Variable) close(a, b float64) bool {
+	fine := v.Fine
+	switch {
+	case v.Whole && math.Abs(a-b) <= 1:
+		return true
+	case v.Linear:
+		return math.Abs(a-b) <= fine
+	}
+	return max(a, b) <= min(a, b)*max(fine, 1.02)
+}
+
+// between is the middle.
+func (v *Variable) between(a, b float64) float64 {
+	x := math.Sqrt(a * b)
+	if v.Linear || a <= 0 || b <= 0 {
+		x = (a + b) / 2
+	}
+	if v.Whole {
+		x = math.Round(x)
+	}
+	return x
+}
+
+// leastSearch is a search for the smallest value that is as good as the best.
+type leastSearch struct {
+	t     *tuner
+	i     int
+	top   *arm // the best that was seen
+	tried []*arm
+	looks int
+}
+
+// holds reports whether a value is as good as the best. It is looked at again until that is sure either way.
+func (l *leastSearch) holds(ctx context.Context, x float64) (bool, error) {
+	t := l.t
+	a := t.armOf(t.with(t.cur.setting, l.i, x))
+	l.tried = append(l.tried, a)
+	for n := t.e.Looks.First; ; n += t.e.Looks.Every {
+		n = min(n, t.e.Looks.Most)
+		arms := []*arm{a}
+		if l.top != nil {
+			arms = append(arms, l.top)
+		}
+		if err := t.bring(ctx, n, arms...); err != nil {
+			return false, err
+		}
+		l.looks++
+		if a.left != "" || a.n() == 0 || a.broken(&t.e.Objective) != "" {
+			return false, nil
+		}
+		if l.top == nil || t.value(a, l.top, common(a, l.top)) > 0 {
+			l.top = a
+			return true, nil
+		}
+		d := a.against(l.top, t.main(), t.e.Looks.Confidence)
+		switch limit := math.Log(1 - loss); {
+		case d.Low >= limit:
+			return true, nil
+		case d.High < limit:
+			return false, nil
+		case n == t.e.Looks.Most:
+			return d.Est >= limit, nil
+		}
+	}
+}
+
+// conclude moves to the smallest that holds.
+func (l *leastSearch) conclude(from *arm, good, bad float64) error {
+	t := l.t
+	v := &t.vars[l.i]
+	d := Decision{From: from.setting, To: from.setting, Looks: l.looks, Verdict: Infeasible, Reason: "no value of " + v.Name + " holds what is wanted"}
+	if !math.IsNaN(good) {
+		to := t.armOf(t.with(from.setting, l.i, good))
+		if to != from && from.n() > 1 {
+			t.compare(&d, to, from, 1)
+		}
+		d.To, d.Verdict = to.setting, Plateau
+		d.Reason = fmt.Sprintf("%s is the least that is as good as the best, and breaks no limit", v.Text(good))
+		if !math.IsNaN(bad) {
+			d.Reason += fmt.Sprintf("; %s is not", v.Text(bad))
+			if why := t.armOf(t.with(from.setting, l.i, bad)).broken(&t.e.Objective); why != "" {
+				d.Reason += ": " + why
+			}
+		}
+		t.cur = to
+	}
+	for _, a := range l.tried {
+		d.Arms = append(d.Arms, a.shown(a.broken(&t.e.Objective)))
+	}
+	_, err := t.decide(d)
+	return err
+}

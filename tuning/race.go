@@ -1,0 +1,288 @@
+package tuning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/fabricctl/fabricctl/tuning/stats"
+)
+
+// race is a comparison of where we are with others, looked at again and again until one is left.
+type race struct {
+	t           *tuner
+	cur         *arm
+	alive       []*arm
+	dropped     []Arm
+	first, most int
+	looks       int
+	rivals      int // arms besides cur that were there in the beginning
+	same        int // of these, arms that nothing can tell from cur
+}
+
+// race compares cur with candidates and moves to the best. An arm is dropped only when it is surely worse than the one that leads, or breaks
+// a limit; what is within a tie of the leader keeps its place. most is how many runs an arm gets at most.
+func (t *tuner) race(ctx context.Context, cands []*arm, most int) (*Decision, error) {
+	from := t.cur
+	r := &race{t: t, cur: from, first: t.e.Looks.First, most: most, alive: []*arm{from}}
+	for _, a := range cands {
+		if a != nil && a.left == "" && !slices.Contains(r.alive, a) {
+			r.alive = append(r.alive, a)
+		}
+	}
+	if len(r.alive) == 1 {
+		return nil, nil
+	}
+	before := t.fresh(r.alive)
+	r.rivals = len(r.alive) - 1
+	all := slices.Clone(r.alive)
+	var lead *arm
+	for n := min(2, r.first); ; {
+		if err := t.bring(ctx, n, r.alive...); err != nil {
+			return nil, err
+		}
+		if n < r.first {
+			if r.twins(n); len(r.alive) > 1 {
+				n = r.first
+				continue
+			}
+		}
+		if r.looks == 0 && t.drifted(before, from) {
+			if err := t.notice(driftWords); err != nil {
+				return nil, err
+			}
+			before = t.fresh(r.alive)[:0] // what it is now is what counts from here on
+			continue
+		}
+		r.looks++
+		lead = r.look(n)
+		if len(r.alive) == 1 || n >= r.most || r.even(lead) {
+			break
+		}
+		n = min(n+t.e.Looks.Every, r.most)
+	}
+	return r.verdict(all, lead)
+}
+
+// twins drops the arms whose runs nobody can tell from those of cur.
+func (r *race) twins(n int) {
+	r.alive = slices.DeleteFunc(r.alive, func(a *arm) bool {
+		if a == r.cur || a.n() < n || r.cur.n() < n || !a.same(r.cur, n) {
+			return false
+		}
+		r.same++
+		r.dropped = append(r.dropped, a.shown("no packet took another time than with what there is, under the same seeds"))
+		return true
+	})
+}
+
+// look drops what is surely worse, and returns the arm that leads.
+func (r *race) look(n int) *arm {
+	o := &r.t.e.Objective
+	r.alive = slices.DeleteFunc(r.alive, func(a *arm) bool {
+		why := a.left
+		if why == "" {
+			why = a.broken(o)
+		}
+		if a == r.cur || why == "" {
+			return false
+		}
+		r.dropped = append(r.dropped, a.shown(why))
+		return true
+	})
+	n = min(n, common(r.alive...))
+	lead := r.lead(n)
+	conf := r.t.e.Looks.Confidence
+	r.alive = slices.DeleteFunc(r.alive, func(a *arm) bool {
+		if a == lead || a == r.cur {
+			return false
+		}
+		x, worse := r.t.worse(a, lead, conf)
+		if worse {
+			r.dropped = append(r.dropped, a.shown(fmt.Sprintf("%+.1f%% against the one that led, at most %+.1f%%", 100*x.Est, 100*x.High)))
+		}
+		return worse
+	})
+	if _, worse := r.t.worse(r.cur, lead, conf); worse && lead != r.cur { // it is beaten; it stays only to be compared with
+		if rest := len(r.alive); rest == 2 {
+			r.alive = []*arm{lead}
+		}
+	}
+	return lead
+}
+
+// lead is the best arm by its mean, of those that break no limit.
+func (r *race) lead(n int) *arm {
+	o := &r.t.e.Objective
+	var lead *arm
+	for _, a := range r.alive {
+		if a == r.cur && (a.left != "" || a.broken(o) != "") {
+			continue
+		}
+		if lead == nil || r.t.value(a, lead, n) > 0 {
+			lead = a
+		}
+	}
+	if lead == nil {
+		return r.cur
+	}
+	if !o.Lexicographic {
+		return lead
+	}
+	return r.first2(lead, n)
+}
+
+// first2 is of a lexicographic objective: of all within a tie of the best goodput, the one with the least latency.
+func (r *race) first2(best *arm, n int) *arm {
+	o := &r.t.e.Objective
+	lead := best
+	for _, a := range r.alive {
+		if a.broken(o) == "" && a.mean(byGood, n) >= best.mean(byGood, n)-o.Tie && a.mean(byTail, n) < lead.mean(byTail, n) {
+			lead = a
+		}
+	}
+	return lead
+}
+
+// value is how much better a is than b in what comes first, by their first n runs.
+func (t *tuner) value(a, b *arm, n int) float64 {
+	return a.mean(t.main(), n) - b.mean(t.main(), n)
+}
+
+// main is what comes first.
+func (t *tuner) main() metric {
+	if t.e.Objective.Lexicographic {
+		return byGood
+	}
+	return byJ
+}
+
+// worse reports whether a is surely worse than b. Of a lexicographic objective that is a goodput that is worse by more than a tie, or
+// else a latency that is worse while goodput is not better.
+func (t *tuner) worse(a, b *arm, conf float64) (stats.Interval, bool) {
+	x := a.against(b, t.main(), conf)
+	if !t.e.Objective.Lexicographic {
+		return x, x.High < 0
+	}
+	if x.High < -t.e.Objective.Tie {
+		return x, true
+	}
+	q := a.against(b, byTail, conf)
+	return q, q.Low > 0 && x.Est <= t.e.Objective.Tie
+}
+
+// even reports whether all that are left are surely within a tie of the leader: more runs would tell nobody anything.
+func (r *race) even(lead *arm) bool {
+	for _, a := range r.alive {
+		x := a.against(lead, r.t.main(), r.t.e.Looks.Confidence)
+		if a != lead && (math.Abs(x.Low) > r.t.e.Objective.Tie || math.Abs(x.High) > r.t.e.Objective.Tie) {
+			return false
+		}
+		if a != lead && r.t.e.Objective.Lexicographic {
+			return false
+		}
+	}
+	return true
+}
+
+// verdict concludes, and moves.
+func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
+	t, cur := r.t, r.cur
+	d := Decision{From: cur.setting, To: cur.setting, Looks: r.looks, Verdict: NoDifference}
+	o := &t.e.Objective
+	rival := lead // what cur is compared with: the leader, or the best of the others
+	if lead == cur {
+		rival = r.second(all)
+	}
+	switch curBroken := cur.broken(o); {
+	case r.same == r.rivals:
+		d.Verdict, d.Reason = NoEffect, fmt.Sprintf("nothing changes: no packet took another time in any of %d settings, under the same seeds", r.rivals)
+	case rival == nil:
+		d.Reason = "every other setting was left out"
+		if curBroken != "" {
+			d.Verdict, d.Reason = Infeasible, "no setting was within the limits: "+curBroken
+		}
+	default:
+		t.compare(&d, rival, cur, r.rivals)
+		r.judge(&d, rival, lead, curBroken)
+	}
+	for _, a := range all {
+		if i := slices.IndexFunc(r.dropped, func(x Arm) bool { return x.Setting.Key() == a.key }); i >= 0 {
+			d.Arms = append(d.Arms, r.dropped[i])
+			continue
+		}
+		d.Arms = append(d.Arms, a.shown(""))
+	}
+	if d.To.Key() != cur.key {
+		t.cur = t.armOf(d.To)
+	}
+	return t.decide(d)
+}
+
+// second is the best of the others.
+func (r *race) second(all []*arm) (best *arm) {
+	for _, a := range all {
+		if a == r.cur || a.n() < 2 || a.broken(&r.t.e.Objective) != "" {
+			continue
+		}
+		if best == nil || r.t.value(a, best, common(a, best)) > 0 {
+			best = a
+		}
+	}
+	return best
+}
+
+// compare fills in the intervals of a against b. With several rivals each is held to a higher confidence, so that all together are not
+// called better too often (Bonferroni).
+func (t *tuner) compare(d *Decision, a, b *arm, rivals int) {
+	conf := 1 - (1-t.e.Looks.Confidence)/float64(max(rivals, 1))
+	j, good, tail := a.against(b, byJ, conf), a.against(b, byGood, conf), a.against(b, byTail, conf)
+	if j.N < 2 {
+		return
+	}
+	d.J, d.Goodput = &j, &good
+	if t.tail > 0 {
+		d.Tail = &tail
+	}
+}
+
+// judge says what the comparison of rival with cur came to.
+func (r *race) judge(d *Decision, rival, lead *arm, broken string) {
+	t := r.t
+	o := &t.e.Objective
+	main := d.J
+	if o.Lexicographic {
+		main = d.Goodput
+	}
+	if main == nil {
+		d.Verdict, d.Reason = Undecided, "there were too few runs to compare"
+		return
+	}
+	gain := main.Est
+	switch {
+	case broken != "" && lead != r.cur:
+		d.To, d.Verdict, d.Reason = lead.setting, Better, fmt.Sprintf("%s; with what there was, %s", t.change(r.cur.setting, lead.setting), broken)
+	case lead == r.cur && main.High < 0:
+		d.Verdict, d.Reason = Worse, fmt.Sprintf("the best of the others is worse: %s, J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
+	case o.Lexicographic && lead != r.cur && t.prefers(d, o):
+		d.To, d.Verdict = lead.setting, Better
+		d.Reason = fmt.Sprintf("%s: goodput %s", t.change(r.cur.setting, lead.setting), percent(*d.Goodput))
+		if d.Tail != nil {
+			d.Reason += "; p99.9 " + percent(*d.Tail)
+		}
+	case o.Lexicographic || lead == r.cur || gain <= o.Tie:
+		d.Verdict, d.Reason = NoDifference, fmt.Sprintf("what there is is kept: %s makes J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
+	case main.Low > 0:
+		d.To, d.Verdict, d.Reason = lead.setting, Better, fmt.Sprintf("%s: J %s", t.change(r.cur.setting, lead.setting), percent(*d.J))
+	default:
+		d.To, d.Verdict = lead.setting, Undecided
+		d.Reason = fmt.Sprintf("the search goes on from %s, which looks better and is not surely so: J %s", t.change(r.cur.setting, lead.setting), percent(*d.J))
+	}
+}
+
+// prefers reports whether a lexicographic objective surely prefers what was compared: more goodput than a tie, or less latency with no less
+// goodput than that.
+func (t *tuner) prefers(d *Decision, o *Objective) bool {
+	return d.Goodput.Low > 0 && d.Goodput.Est > o.Tie || d.Tail != nil && d.Tail.High < 0 && d.Goodput.Est > -o.Tie
+}

@@ -1,0 +1,45 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fabricctl/fabricctl/tuning/stats"
+)
+
+// Replay decides again from the measures of a journal alone, and returns what it has decided. An error is a decision that is not the
+// one in the journal, or a trial that the method would not have asked for. whole is false when the journal ends before the experiment
+// does.
+func Replay(h *History) (decisions []Decision, best Setting, whole bool, err error) {
+	e := h.Begin.Experiment(func() time.Time { return h.Last })
+	t := newTuner(e, Lab{}, silent{}, nil)
+	t.rewind(h)
+	o, err := t.search(context.Background())
+	switch {
+	case errors.Is(err, errTape):
+		err = nil
+	case err == nil:
+		whole = true
+	}
+	if err == nil && len(t.decisions) < len(h.Decisions) {
+		err = fmt.Errorf("the journal has %d decisions, and its measures lead to %d", len(h.Decisions), len(t.decisions))
+	}
+	return t.decisions, o.Best, whole, err
+}
+
+// silent is a log that forgets.
+type silent struct{}
+
+func (silent) Append(string, any) error { return nil }
+func (silent) Put(string, any) error    { return nil }
+
+// equal reports whether two decisions conclude the same from the same.
+func (d *Decision) equal(x *Decision) bool {
+	return d.N == x.N && d.Step == x.Step && d.Variable == x.Variable && d.Cycle == x.Cycle && d.From.Key() == x.From.Key() && d.To.Key() == x.To.Key() &&
+		d.Verdict == x.Verdict && d.Runs == x.Runs && d.Total == x.Total && d.Looks == x.Looks && len(d.Arms) == len(x.Arms) &&
+		alike(d.J, x.J) && alike(d.Goodput, x.Goodput) && alike(d.Tail, x.Tail)
+}
+
+func alike(a, b *stats.Interval) bool { return a == b || a != nil && b != nil && *a == *b }

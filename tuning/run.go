@@ -1,0 +1,297 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// Log is where an experiment is written down: a *journal.Log. Append returns when the record is on the disk, and Put leaves it to the
+// next that is appended.
+type Log interface {
+	Append(kind string, data any) error
+	Put(kind string, data any) error
+}
+
+// tuner is an experiment under way. What it decides follows from the experiment and the measures alone, in the order in which trials
+// are numbered, whoever has measured them and when.
+type tuner struct {
+	e       Experiment
+	vars    []Variable
+	lab     Lab
+	log     Log
+	tell    func(Event)
+	tape    *History // what was measured before; nil = nothing
+	moves   bool     // there are devices or knobs to bring to a setting
+	drifts  bool     // what is compared takes turns, and is measured anew each time
+	guarded bool     // a limit that is broken ends it
+	pfc     bool     // the phase without ECN is part of it
+	arms    map[string]*arm
+	all     []*arm // in the order in which they were asked for
+	start   *arm
+	cur     *arm            // the best that is known
+	said    map[string]Said // answers of the space, by what was asked
+	dull    map[int]bool    // variables without an effect
+
+	step, variable string // what is being done
+	cycle          int
+	trials         int // numbered
+	runs, rejected int // made; of these, rejected
+	row            int // rejected, one after the other
+	decisions      []Decision
+	decided        int // runs until the decision before
+	untested       []string
+	reserve        int  // runs that are kept for the confirmation
+	tail           int8 // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
+	clock          time.Time
+	spent          time.Duration
+	applied        string // key of the setting that devices and knobs have; "" = not known
+	externals      map[string]float64
+	touched        bool // something was moved, or may have been
+}
+
+// Errors that end the search, and not the experiment.
+var (
+	errBudget = errors.New("the budget is spent")
+	errTape   = errors.New("the journal ends here")
+)
+
+// verdictError ends the search with an answer.
+type verdictError struct {
+	verdict Verdict
+	words   string
+}
+
+func (e *verdictError) Error() string { return e.words }
+
+// tripError is a limit that was broken.
+type tripError struct{ words string }
+
+func (e *tripError) Error() string { return e.words }
+
+// Run carries out an experiment. The outcome says how it ended and is in the journal too; the error is what kept it from going on: that
+// of ctx, of the runner, of a device, or of the journal. Whatever happens, the baseline is brought back before Run returns, with a context that
+// outlives ctx, or the outcome's state is NeedsHands.
+//
+// tell, when not nil, is called as things happen, one call at a time.
+func Run(ctx context.Context, e Experiment, lab Lab, log Log, tell func(Event)) (Outcome, error) {
+	t := newTuner(e, lab, log, tell)
+	b := t.begin()
+	if err := t.readExternals(ctx, &b); err != nil {
+		return Outcome{}, err
+	}
+	if err := log.Append(recBegin, b); err != nil {
+		return Outcome{}, err
+	}
+	t.clock = b.At
+	return t.carry(ctx)
+}
+
+// Resume goes on with an experiment that a journal tells of: what was measured is not measured again, and what was decided is decided
+// again, in the same way. e gives the Space, which answers what the journal does not, the workload and what else no journal
+// holds; all else is as h began. Whoever resumes
+// has seen to it that the baseline is there.
+func Resume(ctx context.Context, e Experiment, h *History, lab Lab, log Log, tell func(Event)) (Outcome, error) {
+	if err := h.Begin.same(&e); err != nil {
+		return Outcome{}, err
+	}
+	x := h.Begin.Experiment(e.Now)
+	x.Space, x.Workload, x.Sight, x.Parallel = e.Space, e.Workload, e.Sight, e.Parallel
+	t := newTuner(x, lab, log, tell)
+	t.rewind(h)
+	b := t.begin()
+	if err := log.Append(recResume, b); err != nil {
+		return Outcome{}, err
+	}
+	return t.carry(ctx)
+}
+
+// rewind has t take from h what h knows.
+func (t *tuner) rewind(h *History) {
+	t.tape, t.drifts, t.guarded, t.pfc = h, h.Begin.Drifts, h.Begin.Guarded, h.Begin.PFC
+	t.externals, t.clock = h.Begin.Externals, h.Begin.At
+	for _, s := range h.Said {
+		t.said[s.Of+s.In.Key()] = s
+	}
+}
+
+func newTuner(e Experiment, lab Lab, log Log, tell func(Event)) *tuner {
+	e.Looks = e.Looks.filled()
+	e.Objective.Tie = orElse(e.Objective.Tie, usualTie(e.Objective.Lexicographic))
+	e.Rounds, e.Parallel, e.Limits.Rejected = orElse(e.Rounds, 4), max(e.Parallel, 1), orElse(e.Limits.Rejected, 3)
+	if e.Method == "" {
+		e.Method = OFAT
+	}
+	if e.Start == nil {
+		e.Start = e.Space.Base
+	}
+	if lab.Bench != nil || lab.Knobs != nil {
+		e.Parallel = 1
+	}
+	if tell == nil {
+		tell = func(Event) {}
+	}
+	return &tuner{
+		e: e, vars: e.Space.Vars, lab: lab, log: log, tell: tell, moves: lab.Bench != nil || lab.Knobs != nil, drifts: (lab.Bench != nil || lab.Knobs != nil) && !e.Steady, guarded: lab.Bench != nil,
+		pfc:  e.Space.Unmarked != nil && (lab.Bench == nil || e.PFCAlone) && e.Method == OFAT,
+		arms: map[string]*arm{}, said: map[string]Said{}, dull: map[int]bool{},
+	}
+}
+
+func orElse[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+func usualTie(lexicographic bool) float64 {
+	if lexicographic {
+		return 0.01
+	}
+	return 0.005
+}
+
+// filled are looks with the usual numbers where there are none.
+func (l Looks) filled() Looks {
+	l.First, l.Every, l.Most = orElse(l.First, 6), orElse(l.Every, 2), orElse(l.Most, 16)
+	l.Polish, l.Confirm, l.Confidence = orElse(l.Polish, 20), orElse(l.Confirm, 20), orElse(l.Confidence, 0.99)
+	return l
+}
+
+func (t *tuner) begin() Begin {
+	e := &t.e
+	return Begin{
+		Schema: RecordSchema, At: e.Now().UTC(), Context: e.Context, Vars: t.vars, Base: e.Space.Base, Start: e.Start, Workload: e.Workload.String(),
+		Objective: e.Objective, Limits: e.Limits, Budget: e.Budget, Method: e.Method, Seed: e.Seed, Looks: e.Looks,
+		Rounds: e.Rounds, Plain: e.Plain, PFC: t.pfc, Drifts: t.drifts, Guarded: t.guarded, Externals: t.externals,
+	}
+}
+
+// carry searches, confirms, and brings the baseline back.
+func (t *tuner) carry(ctx context.Context) (Outcome, error) {
+	began := t.e.Now()
+	o, err := t.search(ctx)
+	if errors.Is(err, errTape) {
+		return o, err
+	}
+	why := "the experiment has ended"
+	if err != nil {
+		why = err.Error()
+	}
+	if left := t.restore(ctx, why); left != "" {
+		o.State, o.Left = NeedsHands, left
+	}
+	o.Took = units.Duration(t.e.Now().Sub(began))
+	if e := t.log.Append(recEnd, o); err == nil {
+		err = e
+	}
+	return o, err
+}
+
+// search is the experiment without what comes after it. The error is what kept it from going on.
+func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
+	t.start = t.armOf(t.e.Start)
+	t.cur = t.start
+	t.reserve = 2 * t.e.Looks.Confirm
+	err = t.explore(ctx)
+	o = Outcome{State: Done, Verdict: NoDifference}
+	if errors.Is(err, errBudget) {
+		o.State, err = Stopped, nil
+		t.untested = append(t.untested, fmt.Sprintf("what would have come after %d runs: the budget was spent (%s)", t.runs, t.step))
+	}
+	if err == nil {
+		t.reserve = 0
+		o.Confirmed, err = t.confirm(ctx)
+		if errors.Is(err, errBudget) {
+			o.State, err = Stopped, nil
+		}
+	}
+	t.conclude(&o, err)
+	var v *verdictError
+	var trip *tripError
+	switch {
+	case errors.As(err, &v):
+		o.Verdict, o.Words, o.Best, err = v.verdict, v.words, t.start.setting, nil
+	case errors.As(err, &trip):
+		o.State, o.Trip, o.Words, err = Tripped, trip.words, trip.words, nil
+	case err != nil:
+		o.State, o.Words = Stopped, err.Error()
+	}
+	return o, err
+}
+
+// conclude says what came of it.
+func (t *tuner) conclude(o *Outcome, err error) {
+	o.Best, o.Runs, o.Rejected, o.Untested = t.start.setting, t.runs, t.rejected, t.untested
+	o.Pareto = t.pareto()
+	c := o.Confirmed
+	switch {
+	case err != nil:
+	case c != nil && c.Verdict == Better:
+		o.Verdict, o.Best = Better, c.To
+		o.Words = fmt.Sprintf("%s is better: J %s", t.change(t.start.setting, c.To), percent(*c.J))
+	case c != nil:
+		o.Verdict, o.Words = c.Verdict, c.Reason
+	case t.cur == t.start:
+		o.Words = "nothing was found that is better than what there is"
+	default:
+		o.Verdict, o.Words = Undecided, fmt.Sprintf("%s looked better, and was not confirmed: what there is is kept", t.change(t.start.setting, t.cur.setting))
+	}
+}
+
+// decide writes a decision down.
+func (t *tuner) decide(d Decision) (*Decision, error) {
+	d.N, d.Step, d.Cycle, d.Total, d.Runs = len(t.decisions)+1, t.step, t.cycle, t.runs, t.runs-t.decided
+	t.decided = t.runs
+	if d.Variable == "" {
+		d.Variable = t.variable
+	}
+	t.decisions = append(t.decisions, d)
+	last := &t.decisions[len(t.decisions)-1]
+	if t.tape.decided(d.N) {
+		if !t.tape.Decisions[d.N-1].equal(last) {
+			return last, fmt.Errorf("decision %d of the journal is another one than the journal's measures lead to: %s", d.N, t.tape.Decisions[d.N-1].Reason)
+		}
+		return last, nil
+	}
+	if err := t.log.Append(recDecision, last); err != nil {
+		return last, err
+	}
+	t.tell(Event{Decision: last})
+	return last, nil
+}
+
+// notice writes down what happened besides.
+func (t *tuner) notice(text string) error {
+	if !t.onTape() {
+		if err := t.log.Append(recNotice, Notice{text}); err != nil {
+			return err
+		}
+	}
+	t.tell(Event{Notice: text})
+	return nil
+}
+
+// onTape reports whether the next trial is in the journal already.
+func (t *tuner) onTape() bool { return t.tape != nil && t.tape.Measures[t.trials+1] != nil }
+
+// at says what is done from now on.
+func (t *tuner) at(step, variable string) { t.step, t.variable = step, variable }
+
+// armOf is the arm of a setting.
+func (t *tuner) armOf(s Setting) *arm {
+	key := s.Key()
+	a := t.arms[key]
+	if a == nil {
+		a = &arm{setting: slices.Clone(s), key: key}
+		t.arms[key] = a
+		t.all = append(t.all, a)
+	}
+	return a
+}

@@ -1,0 +1,272 @@
+package tuning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// job is a run that is to be made.
+type job struct {
+	a     *arm
+	i     int
+	trial Trial
+}
+
+// seed is that of run i, the same for every arm.
+func (t *tuner) seed(i int) uint64 { return t.e.Seed*100_000 + uint64(i) }
+
+// bring has every arm run until it has n runs, or is left. It returns errBudget before it begins what the budget does not allow.
+func (t *tuner) bring(ctx context.Context, n int, arms ...*arm) error {
+	for {
+		jobs := t.missing(n, arms)
+		if len(jobs) == 0 {
+			return nil
+		}
+		if b := t.e.Budget.Runs; b > 0 && t.runs+len(jobs)+t.reserve > b {
+			return errBudget
+		}
+		if err := t.make(ctx, jobs); err != nil {
+			return err
+		}
+	}
+}
+
+// missing are the runs that arms lack to have n, in the order in which they are made. Where things drift, all arms take turns, there and
+// back again, so that what drifts steadily is the same for all: with two arms that is ABBA.
+func (t *tuner) missing(n int, arms []*arm) (jobs []job) {
+	lacks := map[*arm][]int{}
+	rounds := 0
+	for _, a := range arms {
+		if a.left != "" || lacks[a] != nil {
+			continue
+		}
+		for i := range n {
+			if i >= len(a.runs) {
+				a.runs = append(a.runs, nil)
+			}
+			if a.runs[i] == nil {
+				lacks[a] = append(lacks[a], i)
+			}
+		}
+		rounds = max(rounds, len(lacks[a]))
+	}
+	if !t.drifts {
+		for _, a := range arms {
+			for _, i := range lacks[a] {
+				jobs = append(jobs, job{a: a, i: i})
+			}
+			delete(lacks, a)
+		}
+		return jobs
+	}
+	order := slices.Clone(arms)
+	for k := range rounds {
+		for _, a := range order {
+			if k < len(lacks[a]) {
+				jobs = append(jobs, job{a: a, i: lacks[a][k]})
+			}
+		}
+		slices.Reverse(order)
+	}
+	return jobs
+}
+
+// outcome is what came of a job.
+type outcome struct {
+	m   Measured
+	err error
+}
+
+// make numbers the jobs and has them run, as many at once as are allowed; what came of them is taken in their order.
+func (t *tuner) make(ctx context.Context, jobs []job) error {
+	for i := range jobs {
+		t.trials++
+		j := &jobs[i]
+		j.trial = Trial{N: t.trials, Setting: j.a.setting, Seed: t.seed(j.a.first + j.i), Workload: WorkloadAt(t.e.Workload, t.vars, j.a.setting)}
+	}
+	for len(jobs) > 0 {
+		if b := t.e.Budget.Time; b > 0 && t.spent >= time.Duration(b) {
+			return errBudget
+		}
+		n := min(len(jobs), t.e.Parallel)
+		if err := t.together(ctx, jobs[:n]); err != nil {
+			return err
+		}
+		jobs = jobs[n:]
+	}
+	return nil
+}
+
+// together makes runs at the same time.
+func (t *tuner) together(ctx context.Context, jobs []job) error {
+	out := make([]outcome, len(jobs))
+	var wg sync.WaitGroup
+	for i := range jobs {
+		j := &jobs[i]
+		m, err := t.tape.measured(&j.trial)
+		switch {
+		case err != nil:
+			return err
+		case m != nil:
+			out[i].m = *m
+			continue
+		case t.lab.Runner == nil:
+			return errTape
+		}
+		if err := t.prepare(ctx, j); err != nil {
+			return err
+		}
+		wg.Go(func() { out[i] = t.run(ctx, j.trial) })
+	}
+	wg.Wait()
+	var first error
+	for i := range jobs {
+		if err := t.take(&jobs[i], &out[i]); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// prepare brings devices and knobs to the setting of a trial and writes down that it is about to be run.
+func (t *tuner) prepare(ctx context.Context, j *job) error {
+	if f := t.e.Space.Change; f != nil {
+		j.trial.Change = f(j.trial.Setting)
+	}
+	if err := t.apply(ctx, &j.trial); err != nil {
+		return err
+	}
+	if t.moves {
+		return t.log.Append(recRun, &j.trial)
+	}
+	return t.log.Put(recRun, &j.trial)
+}
+
+// run makes a run.
+func (t *tuner) run(ctx context.Context, trial Trial) outcome {
+	o, err := t.lab.Runner.Run(ctx, trial)
+	r := outcome{m: Measured{N: trial.N}}
+	if err == nil {
+		r.m.Measure, err = t.e.Sight.Measure(&o)
+	}
+	r.m.At = t.e.Now().UTC()
+	if errors.As(err, &r.m.Rejected) {
+		err = nil
+	}
+	if err != nil {
+		r.err = fmt.Errorf("run %d: %w", trial.N, err)
+		if cause := context.Cause(ctx); cause != nil {
+			r.err = cause
+		}
+	}
+	return r
+}
+
+// take writes down what came of a job and counts it.
+func (t *tuner) take(j *job, o *outcome) error {
+	if o.err != nil {
+		return o.err
+	}
+	if t.tape == nil || t.tape.Measures[j.trial.N] == nil {
+		if err := t.log.Put(recMeasure, &o.m); err != nil {
+			return err
+		}
+	}
+	t.runs++
+	if at := t.tape.from(j.trial.N, t.clock); o.m.At.After(at) { // a process that stood still has spent nothing
+		t.spent += o.m.At.Sub(at)
+		t.clock = o.m.At
+	}
+	why := o.m.Rejected
+	if why == nil {
+		why = t.unusable(o.m.Measure)
+	}
+	if why != nil {
+		return t.reject(j, why)
+	}
+	t.row, j.a.failed = 0, 0
+	j.a.runs[j.i] = t.valued(o.m.Measure)
+	t.progress()
+	return t.trip(o.m.Measure)
+}
+
+// unusable is why a measure cannot be compared with those before it; nil when it can.
+func (t *tuner) unusable(m *Measure) *Rejected {
+	measured := int8(-1)
+	if m.P999 > 0 {
+		measured = 1
+	}
+	t.tail = cmp.Or(t.tail, measured)
+	if t.tail > measured {
+		return &Rejected{Code: "no-latency", Why: "no latency was measured, as it was in the runs before"}
+	}
+	return nil
+}
+
+// valued is a measure in logarithms. Less than a bit per second counts as one.
+func (t *tuner) valued(m *Measure) *run {
+	r := &run{Measure: m, good: math.Log(max(m.Goodput, 1))}
+	if t.tail > 0 {
+		r.tail = math.Log(m.P999)
+	}
+	r.j = r.good - t.e.Objective.Exchange*r.tail
+	return r
+}
+
+// reject counts a run that cannot be used. An arm with too many in a row is left, and when nothing else worked since, the experiment ends.
+func (t *tuner) reject(j *job, why *Rejected) error {
+	t.rejected++
+	t.row++
+	j.a.failed++
+	t.tell(Event{Notice: fmt.Sprintf("run %d rejected (%s): %s", j.trial.N, why.Code, why.Why)})
+	most := t.e.Limits.Rejected
+	if j.a.failed < most {
+		return nil
+	}
+	words := fmt.Sprintf("%d runs in a row could not be used: %s", j.a.failed, why.Why)
+	if j.a != t.start && t.row < 2*most {
+		j.a.left = words
+		return nil
+	}
+	switch {
+	case why.Host:
+		return &verdictError{HostBound, "not the fabric: " + why.Why}
+	case why.Code == "wrong-class":
+		return &verdictError{WrongClass, why.Why}
+	}
+	return &verdictError{Undecided, words}
+}
+
+// trip is the limit that a run on devices has broken.
+func (t *tuner) trip(m *Measure) error {
+	l := &t.e.Limits
+	if !t.guarded {
+		return nil
+	}
+	switch {
+	case value(m.Drops) > l.Drops:
+		return &tripError{fmt.Sprintf("%d packets of lossless classes were lost in run %d, and %d is the most", *m.Drops, t.trials, l.Drops)}
+	case value(m.Watchdog) > l.Watchdog:
+		return &tripError{fmt.Sprintf("the PFC watchdog acted %d times in run %d, and %d is the most", *m.Watchdog, t.trials, l.Watchdog)}
+	case l.Pausing > 0 && m.Pausing != nil && *m.Pausing > l.Pausing:
+		return &tripError{fmt.Sprintf("a host stopped its switch for %.1f%% of run %d, and %.1f%% is the most", 100**m.Pausing, t.trials, 100*l.Pausing)}
+	}
+	return nil
+}
+
+func (t *tuner) progress() {
+	p := Progress{Step: t.step, Runs: t.runs, Most: t.e.Budget.Runs}
+	if t.variable != "" {
+		p.Step = t.variable + " " + t.step
+	}
+	if p.Most > 0 {
+		p.Left = t.spent / time.Duration(t.runs) * time.Duration(max(p.Most-t.runs, 0))
+	}
+	t.tell(Event{Progress: &p})
+}
