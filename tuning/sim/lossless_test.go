@@ -69,3 +69,16 @@ func TestLintedIsLossless(t *testing.T) {
 		}
 	}
 }
+
+// TestPauseBothWays: ports that are paused in one direction and pause in the other lose nothing, and nobody on them stands still for good.
+// A pause that ends as a packet leaves may be owed to the neighbour to which that packet goes.
+func TestPauseBothWays(t *testing.T) {
+	const load = "permutation,across,spread=20us + incast:8,across,random,bytes=64KiB,spread=2us,start=200us,every=200us,jitter=50% + victim:4,spread=20us + probe,every=2us,for=2500us,warmup=1500us"
+	n := example(t, "bench-c")
+	for seed := range uint64(4) {
+		r := run(t, n, load, Options{NoMarks: true}, seed+1)
+		if least := r.Parts[0].Least; r.Totals.Drops > 0 || r.Totals.Pauses == 0 || least < units.Gbps {
+			t.Errorf("seed %d: %d dropped, %d pauses, %s for the worst\n%s", seed+1, r.Totals.Drops, r.Totals.Pauses, least, strings.Join(r.Why, "\n"))
+		}
+	}
+}

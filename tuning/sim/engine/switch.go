@@ -67,7 +67,9 @@ func (s *run) depart(p *port, pi int32, qi uint8) {
 		q.marked++
 		s.series.marked++
 	}
+	p.flags |= waking // what ends a pause may be owed by this very port, which is about to send k
 	s.release(w, &k)
+	p.flags &^= waking
 	q.tx++
 	q.txBytes += uint64(k.size)
 	s.send(p, pi, k)
