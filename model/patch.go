@@ -31,12 +31,15 @@ func (f *Fabric) With(p Patch) (*Fabric, diag.List) {
 	return g, append(found, more...).Sort()
 }
 
-// edit is n with the scalar at path set. Names in a path may hold dots: the longest one that fits is taken.
+// edit is n with the scalar at path set. Names in a path may hold dots: the longest one that fits is taken. What a level of overrides
+// does not have yet is made: the role, the device, the port, and a class in it.
 func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 	refuse := func(hint, format string, a ...any) (*node, *diag.Finding) {
 		return nil, &diag.Finding{Rule: "patch", Severity: diag.Error, Pos: n.pos(), Hint: hint, Msg: fmt.Sprintf(format, a...)}
 	}
-	if path == "" {
+	first, _, _ := strings.Cut(path, ".")
+	switch {
+	case path == "":
 		if f.scalar == nil {
 			return refuse("", "a patch sets single values, and this place takes %s", f.wants())
 		}
@@ -44,33 +47,17 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 		if p != nil {
 			return refuse(p.hint, "%q %s", clip(value), p.what)
 		}
-		r := &node{shape: scalarNode, text: canonical, from: &Origin{Kind: FromExperiment, Ref: "patch"}}
+		r := &node{shape: scalarNode, text: canonical, from: patched()}
 		if n != nil {
 			r.layer, r.from.Pos = n.layer, n.pos()
 			r.from.Lost = append(slices.Clone(n.from.Lost), n.pos())
 		}
 		return r, nil
-	}
-	switch {
-	case n != nil && n.shape == listNode && f.named:
-		best := -1
-		for i, e := range n.items {
-			if name := e.name(); under(path, name) && (best < 0 || len(name) > len(n.items[best].name())) {
-				best = i
-			}
+	case f.named && (n == nil || n.shape == listNode):
+		if r, err := editNamed(f, n, path, value); r != nil || err != nil {
+			return r, err
 		}
-		if best < 0 {
-			first, _, _ := strings.Cut(path, ".")
-			return refuse("", "there is no %s", first)
-		}
-		c, err := edit(f.list, n.items[best], rest(path, n.items[best].name()), value)
-		if err != nil {
-			return nil, err
-		}
-		r := *n
-		r.items = slices.Clone(n.items)
-		r.items[best] = c
-		return &r, nil
+		return refuse("", "there is no %s", clip(first))
 	case n == nil && f.kids == nil && f.dict == nil, n != nil && n.shape != mapNode:
 		return refuse("", "nothing can be set at %q", clip(path))
 	}
@@ -87,8 +74,10 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 			}
 		}
 	}
+	if name, ok := newName(f.dict, path); ok && child == nil {
+		key, child = name, f.dict
+	}
 	if child == nil {
-		first, _, _ := strings.Cut(path, ".")
 		var keys []string
 		for i := range f.kids {
 			keys = append(keys, f.kids[i].key)
@@ -103,7 +92,7 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 	if err != nil {
 		return nil, err
 	}
-	r := node{shape: mapNode, from: &Origin{Kind: FromExperiment, Ref: "patch"}}
+	r := node{shape: mapNode, from: patched()}
 	if n != nil {
 		r = *n
 	}
@@ -115,6 +104,58 @@ func edit(f *field, n *node, path, value string) (*node, *diag.Finding) {
 	r.put(pair{key, at, c})
 	return &r, nil
 }
+
+// editNamed is edit of a list whose elements have names; nil without a finding when it has no such element, and may get none.
+func editNamed(f *field, n *node, path, value string) (*node, *diag.Finding) {
+	r := node{shape: listNode, from: patched()}
+	if n != nil {
+		r = *n
+	}
+	r.items = slices.Clone(r.items)
+	best := -1
+	for i, e := range r.items {
+		if name := e.name(); under(path, name) && (best < 0 || len(name) > len(r.items[best].name())) {
+			best = i
+		}
+	}
+	if best < 0 {
+		name, ok := newName(f.list, path)
+		if !ok {
+			return nil, nil
+		}
+		e := &node{shape: mapNode, from: patched()}
+		e.put(pair{"name", e.from.Pos, &node{shape: scalarNode, text: name, from: patched()}})
+		best, r.items = len(r.items), append(r.items, e)
+	}
+	c, err := edit(f.list, r.items[best], rest(path, r.items[best].name()), value)
+	if err != nil {
+		return nil, err
+	}
+	r.items[best] = c
+	return &r, nil
+}
+
+// newName is the name that path begins with, of something that is described by f and that may be there with whatever the patch sets
+// and no more: overrides are. The shortest name is taken after which path goes on with a key of f.
+func newName(f *field, path string) (string, bool) {
+	if f == nil || slices.ContainsFunc(f.kids, func(k field) bool { return k.required && k.key != "name" }) {
+		return "", false
+	}
+	for i := range path {
+		if path[i] != '.' || i == 0 {
+			continue
+		}
+		for j := range f.kids {
+			if under(path[i+1:], f.kids[j].key) {
+				return path[:i], true
+			}
+		}
+	}
+	return "", false
+}
+
+// patched is the origin of what a patch makes.
+func patched() *Origin { return &Origin{Kind: FromExperiment, Ref: "patch"} }
 
 // under reports whether path starts with the whole name.
 func under(path, name string) bool {

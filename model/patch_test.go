@@ -71,6 +71,48 @@ func TestWithHosts(t *testing.T) {
 	}
 }
 
+// TestWithOverrides: a patch makes the role, the device, the port and the class in it that an override needs, and nothing else.
+func TestWithOverrides(t *testing.T) {
+	f := load(t, files("m.yaml", base+"overrides: {spine: {state: active}}\n"), "m.yaml")
+	g, l := f.With(Patch{
+		{"overrides.leaf.classes.training.ecn.kmin", "900KB"},
+		{"overrides.leaf.classes.training.ecn.kmax", "2MB"},
+		{"overrides.spine.classes.training.pfc.xoff.alpha", "1/4"},
+		{"overrides.leaf.devices.leaf1.ports.downlink-1.classes.training.ecn.kmax", "3MB"},
+	})
+	if s := lines(l); s != "" {
+		t.Fatal(s)
+	}
+	leaf := g.Roles["leaf"]
+	if c := leaf.Classes; len(c) != 1 || c[0].ECN.Kmin.V.String() != "900KB" || c[0].ECN.Kmax.V.String() != "2MB" || c[0].ECN.Kmin.From.Kind != FromExperiment {
+		t.Errorf("leaf has %+v", c)
+	}
+	if c := g.Roles["spine"].Classes; len(c) != 1 || c[0].Xoff.Alpha.V.String() != "1/4" {
+		t.Errorf("spine has %+v", c)
+	}
+	if p := leaf.Devices["leaf1"].Ports["downlink-1"]; p == nil || p.Classes[0].ECN.Kmax.V.String() != "3MB" {
+		t.Errorf("the port has %+v", p)
+	}
+	if f.Roles["leaf"] != nil || f.Digest() == g.Digest() {
+		t.Error("With changed its receiver, or changed nothing")
+	}
+	for _, x := range []struct{ path, value, want string }{
+		{"overrides.lef.classes.training.ecn.kmin", "900KB", "lef"},
+		{"overrides.leaf.devices.leaf9.classes.training.ecn.kmin", "900KB", "leaf9"},
+		{"overrides.leaf.classes.trainig.ecn.kmin", "900KB", "overrides.leaf.classes: there is no class trainig"},
+		{"overrides.leaf.classes.training.ecn.kmni", "900KB", "there is no kmni"},
+		{"overrides.leaf.classes.training.lossless", "true", "there is no training"},
+		{"overrides.leaf", "true", "there is no leaf"},
+		{"topology.devices.leaf9.platform", "sonic/sn5600", ""},
+		{"applications.nccl.business", "training", "there is no nccl"},
+	} {
+		_, l := f.With(Patch{{x.path, x.value}})
+		if got := lines(l); !strings.Contains(got, x.want) || !l.HasErrors() {
+			t.Errorf("%s = %s: got %q, want %q", x.path, x.value, got, x.want)
+		}
+	}
+}
+
 func TestWithRefused(t *testing.T) {
 	f := load(t, files("m.yaml", base), "m.yaml")
 	for _, x := range []struct{ path, value, want string }{

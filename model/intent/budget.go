@@ -159,3 +159,17 @@ func PausePoint(b Buffer, pools Pools, n int) (PauseAt, bool) {
 	s := derive.DynamicThreshold(pools.Shared, b.Alpha, n)
 	return PauseAt{n, s.Each.Down(), s.Used.Down(), s.Free.Down()}, true
 }
+
+// SharedPool is what lossless groups of d share besides headroom and what each has to itself: the pool of its platform, or what these
+// leave of the chip's buffer. False when neither is known.
+func SharedPool(d *Device) (units.Bytes, bool) {
+	if d.Pools.Shared > 0 {
+		return d.Pools.Shared, true
+	}
+	g := BudgetOf(d)
+	own := derive.Add(g.Headroom, g.Reserved)
+	if g.Pools.Headroom > 0 {
+		own = derive.Add(g.Pools.Headroom, g.Reserved)
+	}
+	return max(g.Buffer-own, 0), g.Buffer > own
+}
