@@ -91,8 +91,8 @@ type Assign struct {
 	Value    float64 `json:"value"`
 }
 
-// Change is what a setting means: edits of the model, and values of external variables. Both are complete: they say of every
-// variable of the space what it is, so that settings can be tried in any order.
+// Change is what a setting means: edits of the model, and values of external variables. Both are complete, so that settings can be
+// tried in any order: the edits are of the model as it is (what stands as in it needs none), and not of the setting before.
 type Change struct {
 	Patch    model.Patch `json:"patch"`
 	External []Assign    `json:"external,omitempty"`
