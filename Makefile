@@ -1,7 +1,7 @@
 # Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
-.PHONY: build release test race lint fuzz bench sim-evidence vm full
+.PHONY: build release test race lint fuzz bench sim-evidence vm vm-verbs full
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
@@ -53,11 +53,15 @@ sim-evidence:
 # Tests inside a real kernel that boots under QEMU: tools/vm/README.md. UPDATE=-update takes the tables of the run over
 # into docs/evidence/hosts.md; without it they must be the same. Without qemu it fails, or is skipped with
 # FABRICCTL_REQUIRE_WITNESSES=0.
-vm: vm-nic vm-roce
+vm: vm-nic vm-roce vm-verbs
 
 vm-%:
 	FABRICCTL_REQUIRE_WITNESSES=$${FABRICCTL_REQUIRE_WITNESSES-1} tools/vm/run $*
 	FABRICCTL_VM_OUT=$(CURDIR)/bin/vm/$*/out $(GO) test -count 1 -run '^TestHostsPage$$' ./drivers/netlink ./drivers/netlink/dcb $(UPDATE)
+
+# Real verbs tests between virtual hosts: tools/vm/README.md.
+vm-verbs:
+	FABRICCTL_REQUIRE_WITNESSES=$${FABRICCTL_REQUIRE_WITNESSES-1} tools/vm/verbs
 
 # The long matrices: ten minutes of each fuzz target, every kill point, and the virtual machines.
 full: test race vm
