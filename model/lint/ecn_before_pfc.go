@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/derive"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -66,6 +67,18 @@ func (o ordered) is() order {
 		return rampCut
 	}
 	return inOrder
+}
+
+// whole is the packet buffer, as far as it is known.
+func (o ordered) whole() units.Bytes {
+	d := o.Device
+	return max(d.Profile.Chip.Buffer, derive.Add(d.Pools.Shared, d.Pools.Headroom))
+}
+
+// bare reports whether the ramp marks nothing on purpose: one step, beyond the whole buffer. That is how ECN is switched off in place,
+// with all bindings as they are; a ramp that is only too high has a kmax of its own.
+func (o ordered) bare() bool {
+	return o.ecn.Kmin >= o.whole() && o.ecn.Kmax <= derive.Add(o.ecn.Kmin, room(&o.Place))
 }
 
 // outOfOrder is a ramp and a threshold from one set of lines.
@@ -136,12 +149,17 @@ func (o ordered) finding(p *Pass, k outOfOrder, w *where) diag.Finding {
 	} else if by, _ := p.load(o.Device, o.prio).related(); !by.Pos.IsZero() {
 		f.Related = append(f.Related, by)
 	}
-	switch o.is() {
-	case marksNever:
+	switch is := o.is(); {
+	case is == marksNever && o.bare():
+		f.Severity = diag.Warning
+		f.Msg = fmt.Sprintf("kmin %v and kmax %v of %s are beyond the whole buffer of %s, %v: nothing is ever marked, and pause is the only control",
+			o.ecn.Kmin, o.ecn.Kmax, k.class, w, o.whole())
+		f.Hint = fmt.Sprintf("if PFC alone is meant, acknowledge %s with the reason; if not, %s", p.rule.ID, o.lower())
+	case is == marksNever:
 		f.Msg = fmt.Sprintf("kmin %v of %s is never reached on %s: all %s that can fill a queue are paused at %s (%s)",
 			o.ecn.Kmin, k.class, w, diag.Count(o.most, "port"), roughly(o.last), k.threshold)
 		f.Hint = o.lower() + o.raise(o.n, line)
-	case marksLate:
+	case is == marksLate:
 		f.Msg = fmt.Sprintf("kmin %v of %s is not below the first pause at %s on %s (%s, %s)", o.ecn.Kmin, k.class, roughly(o.at), w, k.threshold, fan)
 		f.Hint = o.lower() + o.raise(o.n, line)
 	default:

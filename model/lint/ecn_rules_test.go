@@ -97,8 +97,11 @@ func TestReferenceRamps(t *testing.T) {
 		if kmin == 0 {
 			kmin = kmax / 4
 		}
+		if kmax == 0 {
+			kmax = 2 * kmin
+		}
 		n := star(ports, 100*units.Gbps, []int{3}, alpha, units.Bytes(num("pool")))
-		edit(n, "leaf1", "", ramp(kmin, max(kmin, kmax), 20*units.OnePercent))
+		edit(n, "leaf1", "", ramp(kmin, kmax, 20*units.OnePercent))
 		return lint.Check(n, nil)
 	}
 	for _, inv := range table.Invariants {
@@ -112,6 +115,27 @@ func TestReferenceRamps(t *testing.T) {
 	}
 	if len(table.Invariants) != 5 {
 		t.Errorf("%d entries were tried", len(table.Invariants))
+	}
+}
+
+// TestSwitchedOffInPlace: a ramp of one step beyond the whole buffer is ECN switched off with all bindings as they are, and no mistake.
+func TestSwitchedOffInPlace(t *testing.T) {
+	for _, c := range []struct {
+		kmin, kmax units.Bytes
+		want       string
+	}{
+		{12 * units.MB, 12 * units.MB, "leaf1:downlink-1: warning: ecn-never-marks: kmin 12MB and kmax 12MB of class training are beyond the whole buffer of leaf1, 12MB: nothing is ever marked, and pause is the only control\n" +
+			"    hint: if PFC alone is meant, acknowledge ecn-never-marks with the reason; if not, lower kmin to at most 7.9MB and kmax to at most 8MB"},
+		{12 * units.MB, 13 * units.MB, "leaf1:downlink-1: error: ecn-never-marks: kmin 12MB of class training is never reached on leaf1: all 16 ports that can fill a queue are paused at 11.2MB (alpha 1 of a pool of 12MB)\n" +
+			"    hint: lower kmin to at most 7.9MB and kmax to at most 8MB"},
+		{11900 * units.KB, 11900 * units.KB, "leaf1:downlink-1: error: ecn-never-marks: kmin 11.9MB of class training is never reached on leaf1: all 16 ports that can fill a queue are paused at 11.2MB (alpha 1 of a pool of 12MB)\n" +
+			"    hint: lower kmin to at most 7.9MB and kmax to at most 8MB"},
+	} {
+		n := star(17, 100*units.Gbps, []int{3}, units.Ratio{Num: 1, Den: 1}, 12*units.MB)
+		edit(n, "leaf1", "", ramp(c.kmin, c.kmax, 20*units.OnePercent))
+		if d := cmp.Diff([]string{c.want}, texts(of(lint.Check(n, nil), "ecn-never-marks"))); d != "" {
+			t.Errorf("%s to %s (-want +got):\n%s", c.kmin, c.kmax, d)
+		}
 	}
 }
 
