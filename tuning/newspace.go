@@ -46,8 +46,10 @@ func NewSpace(f *model.Fabric, o SpaceOptions) (*Space, diag.List) {
 	for _, l := range f.Leaves() {
 		b.written[l.Path] = l.Text
 	}
-	if b.class = b.theClass(); b.class == nil {
-		return &Space{}, b.found.Sort()
+	if b.ofModel() {
+		if b.class = b.theClass(); b.class == nil {
+			return &Space{}, b.found.Sort()
+		}
 	}
 	b.variables()
 	b.externals()
@@ -60,6 +62,14 @@ func NewSpace(f *model.Fabric, o SpaceOptions) (*Space, diag.List) {
 	s := b.space()
 	b.reach(s)
 	return s, b.found.Sort()
+}
+
+// ofModel reports whether a variable of the model is asked for. Without one no class is needed.
+func (b *spacer) ofModel() bool {
+	if len(b.options.Variables) == 0 {
+		return len(b.options.Externals) == 0
+	}
+	return slices.ContainsFunc(b.options.Variables, func(name string) bool { return !strings.HasPrefix(name, loadPrefix) })
 }
 
 // spacer makes a Space.
@@ -78,7 +88,7 @@ type spacer struct {
 // knob is a variable of the space that is made.
 type knob struct {
 	row
-	sc  *scope  // nil: it is external
+	sc  *scope  // nil: it is external, or of the workload
 	now float64 // what it is in the model, or outside
 }
 
@@ -257,6 +267,10 @@ func (b *spacer) variables() {
 	}
 	rows := allRows()
 	for _, full := range names {
+		if strings.HasPrefix(full, loadPrefix) {
+			b.load(full)
+			continue
+		}
 		name, of, _ := strings.Cut(full, "@")
 		if of == "" {
 			of = b.options.Scope
@@ -279,6 +293,19 @@ func (b *spacer) variables() {
 		default:
 			b.add(rows[i], sc, usual)
 		}
+	}
+}
+
+// load adds a variable of the workload.
+func (b *spacer) load(name string) {
+	v, now, err := WorkloadVariable(name, &b.options.Workload)
+	switch {
+	case err != nil:
+		b.errorf("", "%s", diag.Line(err.Error()))
+	case b.find(name, nil) >= 0:
+		b.errorf("name it once", "the variable %s is named twice", name)
+	default:
+		b.knobs = append(b.knobs, knob{row: row{Variable: v}, now: now})
 	}
 }
 
@@ -385,7 +412,9 @@ func (r *row) short() string { name, _, _ := strings.Cut(r.Name, "@"); return na
 
 // find is the place in Vars of a variable of a scope; -1 when it is not moved.
 func (b *spacer) find(name string, sc *scope) int {
-	return slices.IndexFunc(b.knobs, func(k knob) bool { return k.sc == sc && k.short() == name })
+	return slices.IndexFunc(b.knobs, func(k knob) bool {
+		return k.sc == sc && (k.short() == name || sc == nil && k.Name == name)
+	})
 }
 
 // reach tries to move each variable, and says where it does not.

@@ -31,7 +31,9 @@ func (b *spacer) space() *Space {
 	if off, ok := b.off(s); ok {
 		s.Unmarked = off
 	}
-	s.Starts = func(floor Setting) []Start { return b.starts(s, floor) }
+	if b.class != nil {
+		s.Starts = func(floor Setting) []Start { return b.starts(s, floor) }
+	}
 	return s
 }
 
@@ -66,7 +68,9 @@ func (k *knob) normal(base, v float64) float64 {
 	case k.Whole:
 		return math.Round(v)
 	}
-	v = round(v, digits)
+	if !k.Linear {
+		v = round(v, digits)
+	}
 	if k.grain != nil {
 		if step, lowest := k.grain(k.sc); step > 0 {
 			if step > 1 || v/step < 1000 {
@@ -91,7 +95,7 @@ func (b *spacer) change(base, x Setting) Change {
 	}
 	c.Patch = slices.DeleteFunc(c.Patch, func(e model.Edit) bool { return b.written[e.Path] == e.Value })
 	for i := range b.knobs {
-		if k := &b.knobs[i]; k.External != nil {
+		if k := &b.knobs[i]; k.External != nil && i < len(x) {
 			c.External = append(c.External, Assign{k.Name, x[i]})
 		}
 	}
@@ -170,6 +174,9 @@ func (b *spacer) off(s *Space) (func(Setting) Setting, bool) {
 		}
 		return out
 	}
+	if b.class == nil || unmark(s.Base).Key() == s.Base.Key() {
+		return nil, false
+	}
 	g, l := b.f.With(s.Change(unmark(s.Base)).Patch)
 	if l.HasErrors() {
 		return nil, false
@@ -203,9 +210,6 @@ func (b *spacer) lint(p model.Patch) diag.List {
 	return lint.Weigh(net, found)
 }
 
-// neverMarks is the rule that PFC alone breaks on purpose.
-const neverMarks = "ecn-never-marks"
-
 // checker lints settings, each once: that takes 1 to 3 ms of a fabric of some dozens of devices, and a setting has 6 runs or more. A rule
 // that the model breaks already is no reason against a setting. It may be called by several at once.
 func (b *spacer) checker(s *Space) func(Setting) diag.List {
@@ -221,26 +225,24 @@ func (b *spacer) checker(s *Space) func(Setting) diag.List {
 		}
 		var l diag.List
 		if len(x) != len(s.Vars) {
-			l.Errorf(spaceRule, b.class.Pos, "", "the setting has %s, and the space %s", diag.Count(len(x), "value"), diag.Count(len(s.Vars), "variable"))
+			l.Errorf(spaceRule, b.f.Pos, "", "the setting has %s, and the space %s", diag.Count(len(x), "value"), diag.Count(len(s.Vars), "variable"))
 			return l
 		}
 		if patch := s.Change(x).Patch; len(patch) > 0 {
-			l = worse(before(), b.lint(patch), s.Unmarked != nil && s.Unmarked(x).Key() == key)
+			l = worse(before(), b.lint(patch))
 		}
 		known[key] = l
 		return l
 	}
 }
 
-// worse is the errors of now that are of no rule that was broken before. PFC alone is not told that nothing marks: that is what it is.
-func worse(before, now diag.List, alone bool) diag.List {
+// worse is the errors of now that are of no rule that was broken before.
+func worse(before, now diag.List) diag.List {
 	had := map[string]bool{}
 	for _, f := range before {
 		if f.Severity == diag.Error {
 			had[f.Rule] = true
 		}
 	}
-	return slices.DeleteFunc(now, func(f diag.Finding) bool {
-		return f.Severity != diag.Error || had[f.Rule] || alone && f.Rule == neverMarks
-	})
+	return slices.DeleteFunc(now, func(f diag.Finding) bool { return f.Severity != diag.Error || had[f.Rule] })
 }

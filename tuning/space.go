@@ -13,6 +13,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // Setting is one value for each variable of a Space, in its order.
@@ -81,8 +82,11 @@ const (
 // External is a knob of something that has no dialect. Both commands run where fabricctl runs, without a shell, with "{value}"
 // in any word replaced.
 type External struct {
-	Set  []string `json:"set" yaml:"set"`   // exit code 0 = it is set
-	Read []string `json:"read" yaml:"read"` // prints the value that holds
+	Set  []string `json:"set"`  // exit code 0 = it is set
+	Read []string `json:"read"` // prints the value that holds
+
+	Tolerance float64        `json:"tolerance,omitempty"` // how far what holds may be from what was set, as a part of it; 0 = not at all
+	Timeout   units.Duration `json:"timeout,omitempty"`   // of a command; 0 = as the runner has it
 }
 
 // Assign is a value for an external variable.
