@@ -72,9 +72,9 @@ func common(arms ...*arm) int {
 }
 
 // against is the interval of a's metric less b's, over the seeds that both have run.
-func (a *arm) against(b *arm, m metric, conf float64) stats.Interval {
+func (t *tuner) against(a, b *arm, m metric, conf float64) stats.Interval {
 	n := common(a, b)
-	return stats.Paired(a.values(m, n), b.values(m, n), conf)
+	return t.student.Paired(a.values(m, n), b.values(m, n), conf)
 }
 
 // same reports whether the first n runs of a and b cannot be told apart: no packet took another time, which under the same

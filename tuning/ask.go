@@ -73,9 +73,16 @@ func (t *tuner) miss(what string) {
 
 // unmarked is the arm of a setting without a mark ever.
 func (t *tuner) unmarked(in Setting) (*arm, error) {
-	s, err := t.ask("unmarked", in, func(s *Said) { s.Out = t.e.Space.Unmarked(in) })
-	if err != nil {
+	s, err := t.ask("unmarked", in, func(s *Said) {
+		if f := t.e.Space.Unmarked; f != nil {
+			s.Out = f(in)
+		}
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case len(s.Out) != len(t.vars): // of a replay: nobody knows any more
+		return nil, errTape
 	}
 	a, err := t.checked(s.Out)
 	if a != nil {

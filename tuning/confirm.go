@@ -144,5 +144,5 @@ func (t *tuner) beats(b, a *arm) bool {
 		return false
 	}
 	conf := t.e.Looks.Confidence
-	return b.against(a, byGood, conf).Low > 0 || b.against(a, byTail, conf).High < 0
+	return t.against(b, a, byGood, conf).Low > 0 || t.against(b, a, byTail, conf).High < 0
 }

@@ -28,7 +28,7 @@ func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
 	var tried []*arm
 	var top *arm
 	d := Decision{From: base, To: base, Verdict: Plateau}
-	for level := 1.0; level >= t.vars[factors[0]].Low; level /= 2 {
+	for level := 1.0; level > 0 && level >= t.vars[factors[0]].Low; level /= 2 {
 		s := slices.Clone(base)
 		for _, i := range factors {
 			s = t.with(s, i, level)
@@ -51,7 +51,7 @@ func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
 		if top == nil || t.value(a, top, common(a, top)) > 0 && a.broken(&t.e.Objective) == "" {
 			top = a
 		}
-		x := a.against(top, byGood, t.e.Looks.Confidence)
+		x := t.against(a, top, byGood, t.e.Looks.Confidence)
 		if a.broken(&t.e.Objective) != "" || a != top && x.High < math.Log(1-loss) {
 			break
 		}
@@ -94,7 +94,10 @@ func (t *tuner) least(ctx context.Context, i int) error {
 			break
 		}
 	}
-	for !math.IsNaN(bad) && !v.close(good, bad) {
+	for range mostBisections {
+		if math.IsNaN(bad) || v.close(good, bad) {
+			break
+		}
 		x := v.between(bad, good)
 		holds, err := l.holds(ctx, x)
 		if err != nil {
@@ -108,6 +111,9 @@ func (t *tuner) least(ctx context.Context, i int) error {
 	}
 	return l.conclude(from, good, bad)
 }
+
+// mostBisections is more than any range takes.
+const mostBisections = 40
 
 // close reports whether two values are so near that nothing is looked for between them.
 func (v *Variable) close(a, b float64) bool {
@@ -164,7 +170,7 @@ func (l *leastSearch) holds(ctx context.Context, x float64) (bool, error) {
 			l.top = a
 			return true, nil
 		}
-		d := a.against(l.top, t.main(), t.e.Looks.Confidence)
+		d := t.against(a, l.top, t.main(), t.e.Looks.Confidence)
 		switch limit := math.Log(1 - loss); {
 		case d.Low >= limit:
 			return true, nil

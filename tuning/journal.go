@@ -84,7 +84,10 @@ func (h *History) read(r *journal.Record) error {
 		}
 		h.Resumed, h.resumes, h.End = append(h.Resumed, b.At), append(h.resumes, resumed{b.At, after}), nil
 	case recSaid:
-		return gather(r, &h.Said)
+		if err := gather(r, &h.Said); err != nil {
+			return err
+		}
+		return h.fits(r, &h.Said[len(h.Said)-1])
 	case recApply, recRun:
 		t, err := into[Trial](r)
 		if err != nil {
@@ -140,6 +143,19 @@ func (h *History) read(r *journal.Record) error {
 	return nil
 }
 
+// fits is an error when an answer is not about the variables of the experiment.
+func (h *History) fits(r *journal.Record, s *Said) error {
+	n := len(h.Begin.Vars)
+	ok := len(s.In) == n && (s.Out == nil || len(s.Out) == n)
+	for i := range s.Starts {
+		ok = ok && len(s.Starts[i].Setting) == n
+	}
+	if !ok {
+		return fmt.Errorf("journal record %d (%s): a setting has not %d values", r.Seq, r.Kind, n)
+	}
+	return nil
+}
+
 func gather[T any](r *journal.Record, to *[]T) error {
 	v, err := into[T](r)
 	if err == nil {
@@ -155,11 +171,26 @@ func (h *History) begin(r *journal.Record, b *Begin) error {
 		return fmt.Errorf("journal record %d: another experiment begins here", r.Seq)
 	case b.Schema != RecordSchema:
 		return fmt.Errorf("the journal is of schema %q, this version of fabricctl reads %q", b.Schema, RecordSchema)
+	case !b.Looks.sane():
+		return fmt.Errorf("journal record 1: looks of %+v", b.Looks)
 	case len(b.Vars) == 0 || len(b.Base) != len(b.Vars) || len(b.Start) != len(b.Vars):
 		return fmt.Errorf("journal record 1: %d variables, and settings of %d and %d", len(b.Vars), len(b.Base), len(b.Start))
 	}
 	h.Begin = *b
 	return nil
+}
+
+// mostLooked is the most runs that an arm may be asked for.
+const mostLooked = 10_000
+
+// sane reports whether there can be such looks.
+func (l Looks) sane() bool {
+	for _, n := range []int{l.First, l.Every, l.Most, l.Polish, l.Confirm} {
+		if n < 0 || n > mostLooked {
+			return false
+		}
+	}
+	return l.Confidence >= 0 && l.Confidence < 1
 }
 
 // State is how the experiment stands. A journal without an end is Running while somebody holds it, which alive says, and Dead else.

@@ -22,8 +22,8 @@ func (t *tuner) explore(ctx context.Context) error {
 		if floor, err = t.pfcLadder(ctx); err != nil {
 			return err
 		}
-	} else if t.e.Space.Unmarked != nil || t.tape != nil && !t.pfc && t.tape.Begin.Method == OFAT {
-		t.miss("PFC alone, without ECN: it was not allowed")
+	} else if t.e.Method == OFAT {
+		t.miss("PFC alone, without ECN: it was not asked for, or not allowed here")
 	}
 	if err := t.formulas(ctx, floor); err != nil {
 		return err
@@ -109,6 +109,9 @@ func (t *tuner) cycles(ctx context.Context) error {
 		}
 	}
 	t.cycle = 0
+	if t.e.Plain {
+		t.miss("moves of two variables at once")
+	}
 	if err := t.polish(ctx); err != nil {
 		return err
 	}

@@ -161,21 +161,21 @@ func (t *tuner) main() metric {
 // worse reports whether a is surely worse than b. Of a lexicographic objective that is a goodput that is worse by more than a tie, or
 // else a latency that is worse while goodput is not better.
 func (t *tuner) worse(a, b *arm, conf float64) (stats.Interval, bool) {
-	x := a.against(b, t.main(), conf)
+	x := t.against(a, b, t.main(), conf)
 	if !t.e.Objective.Lexicographic {
 		return x, x.High < 0
 	}
 	if x.High < -t.e.Objective.Tie {
 		return x, true
 	}
-	q := a.against(b, byTail, conf)
+	q := t.against(a, b, byTail, conf)
 	return q, q.Low > 0 && x.Est <= t.e.Objective.Tie
 }
 
 // even reports whether all that are left are surely within a tie of the leader: more runs would tell nobody anything.
 func (r *race) even(lead *arm) bool {
 	for _, a := range r.alive {
-		x := a.against(lead, r.t.main(), r.t.e.Looks.Confidence)
+		x := r.t.against(a, lead, r.t.main(), r.t.e.Looks.Confidence)
 		if a != lead && (math.Abs(x.Low) > r.t.e.Objective.Tie || math.Abs(x.High) > r.t.e.Objective.Tie) {
 			return false
 		}
@@ -237,7 +237,7 @@ func (r *race) second(all []*arm) (best *arm) {
 // called better too often (Bonferroni).
 func (t *tuner) compare(d *Decision, a, b *arm, rivals int) {
 	conf := 1 - (1-t.e.Looks.Confidence)/float64(max(rivals, 1))
-	j, good, tail := a.against(b, byJ, conf), a.against(b, byGood, conf), a.against(b, byTail, conf)
+	j, good, tail := t.against(a, b, byJ, conf), t.against(a, b, byGood, conf), t.against(a, b, byTail, conf)
 	if j.N < 2 {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fabricctl/fabricctl/tuning/stats"
@@ -38,7 +39,8 @@ func (silent) Put(string, any) error    { return nil }
 // equal reports whether two decisions conclude the same from the same.
 func (d *Decision) equal(x *Decision) bool {
 	return d.N == x.N && d.Step == x.Step && d.Variable == x.Variable && d.Cycle == x.Cycle && d.From.Key() == x.From.Key() && d.To.Key() == x.To.Key() &&
-		d.Verdict == x.Verdict && d.Runs == x.Runs && d.Total == x.Total && d.Looks == x.Looks && len(d.Arms) == len(x.Arms) &&
+		d.Verdict == x.Verdict && d.Runs == x.Runs && d.Total == x.Total && d.Looks == x.Looks &&
+		slices.EqualFunc(d.Arms, x.Arms, func(a, b Arm) bool { return a.Setting.Key() == b.Setting.Key() && a.Runs == b.Runs && a.J == b.J }) &&
 		alike(d.J, x.J) && alike(d.Goodput, x.Goodput) && alike(d.Tail, x.Tail)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning/stats"
 )
 
 // Log is where an experiment is written down: a *journal.Log. Append returns when the record is on the disk, and Put leaves it to the
@@ -37,6 +38,7 @@ type tuner struct {
 	said    map[string]Said // answers of the space, by what was asked
 	dull    map[int]bool    // variables without an effect
 
+	student        stats.Student
 	step, variable string // what is being done
 	cycle          int
 	trials         int // numbered
@@ -79,6 +81,9 @@ func (e *tripError) Error() string { return e.words }
 //
 // tell, when not nil, is called as things happen, one call at a time.
 func Run(ctx context.Context, e Experiment, lab Lab, log Log, tell func(Event)) (Outcome, error) {
+	if !e.Looks.sane() {
+		return Outcome{}, fmt.Errorf("looks of %+v", e.Looks)
+	}
 	t := newTuner(e, lab, log, tell)
 	b := t.begin()
 	if err := t.readExternals(ctx, &b); err != nil {

@@ -98,18 +98,41 @@ func Jain(x []float64) float64 {
 }
 
 // MeanInterval is Student's interval of a mean; without end of fewer than two values.
-func MeanInterval(x []float64, conf float64) Interval {
+func MeanInterval(x []float64, conf float64) Interval { return new(Student).mean(x, conf) }
+
+// Paired is Student's interval of the mean of the differences a[i]-b[i].
+func Paired(a, b []float64, conf float64) Interval { return new(Student).Paired(a, b, conf) }
+
+// Student makes intervals and keeps the quantiles of Student's distribution that they took, which are most of the work where many are
+// made. The zero value is ready; it is not for several goroutines.
+type Student struct{ quantiles map[quantile]float64 }
+
+type quantile struct {
+	df int
+	p  float64
+}
+
+// Paired is Student's interval of the mean of the differences a[i]-b[i].
+func (s *Student) Paired(a, b []float64, conf float64) Interval { return s.mean(Differences(a, b), conf) }
+
+func (s *Student) mean(x []float64, conf float64) Interval {
 	i := Interval{Est: Mean(x), Low: math.Inf(-1), High: math.Inf(1), N: len(x), Conf: conf}
 	if len(x) < 2 {
 		return i
 	}
-	h := studentT(len(x)-1, (1+conf)/2) * SD(x) / math.Sqrt(float64(len(x)))
+	key := quantile{len(x) - 1, (1 + conf) / 2}
+	t, ok := s.quantiles[key]
+	if !ok {
+		if s.quantiles == nil {
+			s.quantiles = map[quantile]float64{}
+		}
+		t = studentT(key.df, key.p)
+		s.quantiles[key] = t
+	}
+	h := t * SD(x) / math.Sqrt(float64(len(x)))
 	i.Low, i.High = i.Est-h, i.Est+h
 	return i
 }
-
-// Paired is Student's interval of the mean of the differences a[i]-b[i].
-func Paired(a, b []float64, conf float64) Interval { return MeanInterval(Differences(a, b), conf) }
 
 // Differences are a[i]-b[i], for as many as both have.
 func Differences(a, b []float64) []float64 {

@@ -1,0 +1,359 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/observe"
+)
+
+var errBoom = errors.New("boom")
+
+// devices are a Bench that holds one value, and can be told to fail.
+type devices struct {
+	holds    string // "" = the baseline
+	applies  int
+	restored int
+	failAt   int   // the apply that fails, from 1
+	stuck    error // what Restore returns
+}
+
+func (d *devices) Apply(_ context.Context, p model.Patch) error {
+	if d.applies++; d.applies == d.failAt {
+		d.holds = "half of " + p[0].Value
+		return &Lost{Device: "leaf1", Err: errBoom}
+	}
+	d.holds = p[0].Value
+	return nil
+}
+
+func (d *devices) Restore(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if d.stuck != nil {
+		return d.stuck
+	}
+	d.restored++
+	d.holds = ""
+	return nil
+}
+
+// knobs holds the value of an external variable.
+type knobs struct {
+	value float64
+	sets  int
+}
+
+func (k *knobs) Set(_ context.Context, _ *Variable, x float64) error {
+	k.value, k.sets = x, k.sets+1
+	return nil
+}
+func (k *knobs) Get(context.Context, *Variable) (float64, error) { return k.value, nil }
+
+// patchy runs what the devices hold, which has to be what the trial says.
+type patchy struct {
+	t *testing.T
+	d *devices
+	surface
+	before func(Trial) error
+}
+
+func (p *patchy) Run(ctx context.Context, t Trial) (observe.Observation, error) {
+	if p.d.holds != t.Change.Patch[0].Value {
+		p.t.Errorf("run %d: the devices hold %q and not %q", t.N, p.d.holds, t.Change.Patch[0].Value)
+	}
+	if p.before != nil {
+		if err := p.before(t); err != nil {
+			return observe.Observation{}, err
+		}
+	}
+	return p.surface.Run(ctx, t)
+}
+
+// site is an experiment on devices.
+func site(t *testing.T) (Experiment, *devices, *patchy) {
+	s := plane(1, 0.25, "x", "y")
+	s.Vars[0].Ladder = []float64{-4, 0, 4}
+	s.Change = func(in Setting) Change { return Change{Patch: model.Patch{{Path: "p", Value: fmt.Sprint(in)}}} }
+	e := experiment(s)
+	e.Looks = Looks{First: 2, Most: 4, Polish: 4, Confirm: 4}
+	d := &devices{}
+	return e, d, &patchy{t: t, d: d, surface: surface{noise: 0.01, f: func(s Setting) float64 { return -0.05 * (sq(s[0]-3) + sq(s[1]-1)) }}}
+}
+
+// restoredLast checks that the baseline is back, and that the journal says so.
+func restoredLast(t *testing.T, d *devices, h *History) {
+	t.Helper()
+	if d.applies == 0 {
+		if d.restored > 0 || len(h.Restores) > 0 {
+			t.Errorf("nothing was touched, and %d restores are in the journal", len(h.Restores))
+		}
+		return
+	}
+	n := len(h.Restores)
+	if d.holds != "" || n < 2 || h.Restores[n-2].Done || !h.Restores[n-1].Done || h.Touched {
+		t.Errorf("the devices hold %q; restores %+v, touched %t", d.holds, h.Restores, h.Touched)
+	}
+}
+
+// TestRestored: whatever ends an experiment, and at whichever run, the baseline is back and the journal says how it came.
+func TestRestored(t *testing.T) {
+	e, d, r := site(t)
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	if err != nil || o.State != Done || o.Verdict != Better {
+		t.Fatalf("%+v %v", o, err)
+	}
+	restoredLast(t, d, history(t, log.recs))
+	for _, c := range []struct {
+		name  string
+		state State
+		err   error
+		fail  func(cancel func(), p *patchy, o *observe.Observation) error
+	}{
+		{"by hand", Stopped, context.Canceled, func(cancel func(), _ *patchy, _ *observe.Observation) error { cancel(); return nil }},
+		{"runner", Stopped, errBoom, func(func(), *patchy, *observe.Observation) error { return errBoom }},
+		{"drops", Tripped, nil, func(_ func(), _ *patchy, o *observe.Observation) error { lose(o, observe.Drop.Of(3), 2); return nil }},
+		{"watchdog", Tripped, nil, func(_ func(), _ *patchy, o *observe.Observation) error {
+			lose(o, observe.WatchdogStuck.Of(3), 1)
+			return nil
+		}},
+	} {
+		for at := 1; at <= o.Runs; at += 3 {
+			e, d, r := site(t)
+			e.Sight = Sight{Lossless: []int{3}}
+			e.Limits = Limits{Drops: 1}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var fault error
+			r.each = func(o *observe.Observation, tr Trial) {
+				if tr.N == at {
+					fault = c.fail(cancel, r, o)
+				}
+			}
+			w := failing{r, &fault}
+			log := &memory{}
+			got, err := Run(ctx, e, Lab{Runner: w, Bench: d}, log, nil)
+			if got.State != c.state || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+				t.Fatalf("%s at run %d: %+v, %v", c.name, at, got, err)
+			}
+			if (c.state == Tripped) != (got.Trip != "") {
+				t.Errorf("%s at run %d: %+v", c.name, at, got)
+			}
+			h := history(t, log.recs)
+			restoredLast(t, d, h)
+			if h.End == nil || h.State(false) != c.state {
+				t.Errorf("%s at run %d: the journal says %v", c.name, at, h.State(false))
+			}
+		}
+	}
+}
+
+// failing returns an error that a run has left.
+type failing struct {
+	Runner
+	err *error
+}
+
+func (f failing) Run(ctx context.Context, t Trial) (observe.Observation, error) {
+	o, err := f.Runner.Run(ctx, t)
+	if err == nil {
+		err = *f.err
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return o, err
+}
+
+// lose adds a counter of a switch.
+func lose(o *observe.Observation, n observe.Name, v uint64) {
+	p := observe.Port{Iface: "Ethernet1", Name: n}
+	o.Before = map[string]observe.Counters{"leaf1": {Values: map[observe.Port]uint64{p: 5}}}
+	o.After = map[string]observe.Counters{"leaf1": {Values: map[observe.Port]uint64{p: 5 + v}}}
+}
+
+// TestLostDevice: a device that is lost while it is changed ends the experiment, and what it has half of is taken back.
+func TestLostDevice(t *testing.T) {
+	for at := 1; at < 12; at++ {
+		e, d, r := site(t)
+		d.failAt = at
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+		var lost *Lost
+		if o.State != Stopped || !errors.As(err, &lost) || lost.Device != "leaf1" {
+			t.Errorf("apply %d: %+v %v", at, o, err)
+		}
+		restoredLast(t, d, history(t, log.recs))
+	}
+}
+
+// TestNeedsHands: when the baseline cannot be brought back, the outcome says what is left, and Recover can do it later.
+func TestNeedsHands(t *testing.T) {
+	e, d, r := site(t)
+	d.stuck = errors.New("leaf1: no answer; fabricctl apply -f fabric.yaml brings it back")
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	if o.State != NeedsHands || err != nil || !strings.Contains(o.Left, "leaf1: no answer") {
+		t.Fatalf("%+v %v", o, err)
+	}
+	h := history(t, log.recs)
+	if !h.Touched || h.State(false) != NeedsHands {
+		t.Errorf("touched %t, %v", h.Touched, h.State(false))
+	}
+	d.stuck = nil
+	if left := Recover(t.Context(), h, Lab{Bench: d}, log); left != "" || d.holds != "" {
+		t.Errorf("%s: %q", left, d.holds)
+	}
+	if h := history(t, log.recs); h.Touched || h.State(false) != Stopped {
+		t.Errorf("touched %t, %v", h.Touched, h.State(false))
+	}
+}
+
+// brokenLog fails from one record on.
+type brokenLog struct {
+	memory
+	from int
+}
+
+func (l *brokenLog) Append(kind string, data any) error {
+	if len(l.recs)+1 >= l.from {
+		return errBoom
+	}
+	return l.memory.Append(kind, data)
+}
+
+func (l *brokenLog) Put(kind string, data any) error { return l.Append(kind, data) }
+
+// TestFullDisk: when the journal cannot be written, nothing more is changed than what it announced, and the baseline is brought back.
+func TestFullDisk(t *testing.T) {
+	for from := 1; from < 60; from++ {
+		e, d, r := site(t)
+		log := &brokenLog{from: from}
+		if _, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil); !errors.Is(err, errBoom) {
+			t.Fatalf("from record %d: %v", from, err)
+		}
+		announced := 0
+		for _, r := range log.recs {
+			if r.Kind == recApply {
+				announced++
+			}
+		}
+		if d.holds != "" || d.applies > announced {
+			t.Errorf("from record %d: the devices hold %q, %d applies of %d announced", from, d.holds, d.applies, announced)
+		}
+	}
+}
+
+// TestExternal: an external variable is read before it is moved, set only where it changes, searched for its least value, and set back.
+func TestExternal(t *testing.T) {
+	s := &Space{Base: Setting{4000}, Vars: []Variable{{
+		Name: "limit", Of: Size, Low: 1000, High: 64_000, Ladder: []float64{1000, 4000, 16_000, 64_000}, Step: 2, Fine: 1.1, Least: true, External: &External{Set: []string{"set", "{value}"}},
+	}}}
+	s.Change = func(in Setting) Change { return Change{External: []Assign{{"limit", in[0]}}} }
+	k := &knobs{value: 4321}
+	e := experiment(s)
+	e.Sight = Sight{Lossless: []int{3}}
+	w := &surface{noise: 0.01, f: func(Setting) float64 { return 0 }}
+	w.each = func(o *observe.Observation, _ Trial) {
+		if k.value < 9000 {
+			lose(o, observe.Drop.Of(3), 7)
+		}
+	}
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: w, Knobs: k}, log, nil)
+	if err != nil || o.Best[0] < 9000 || o.Best[0] > 9900 || o.Verdict != Better {
+		t.Errorf("%+v %v", o, err)
+	}
+	h := history(t, log.recs)
+	if k.value != 4321 || h.Begin.Externals["limit"] != 4321 || h.Touched {
+		t.Errorf("%v %v", k.value, h.Begin.Externals)
+	}
+	if !slices.ContainsFunc(h.Decisions, func(d Decision) bool {
+		return d.Verdict == Plateau && strings.Contains(d.Reason, "packets of lossless classes were lost")
+	}) {
+		t.Errorf("it does not say why less does not do: %+v", h.Decisions)
+	}
+}
+
+// TestDrift: when the surroundings change in the middle, that is said, and nothing is called better for it.
+func TestDrift(t *testing.T) {
+	e, d, r := site(t)
+	e.Looks.First = 6
+	e.Looks.Most = 8
+	r.f = func(Setting) float64 { return 0 }
+	r.each = func(o *observe.Observation, tr Trial) {
+		if tr.N > 24 {
+			*o.Goodput *= 0.8
+		}
+	}
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	h := history(t, log.recs)
+	if err != nil || o.Best.Key() != e.Space.Base.Key() || !slices.Contains(h.Notices, driftWords) {
+		t.Errorf("%+v %v %v", o, err, h.Notices)
+	}
+	e.Steady = true
+	log = &memory{}
+	if o, err = Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil); err != nil || len(history(t, log.recs).Notices) > 0 {
+		t.Errorf("%+v %v", o, err)
+	}
+}
+
+// TestFourAnswers: a variable that does nothing, a slow host, a wrong class and a healthy fabric are told apart.
+func TestFourAnswers(t *testing.T) {
+	s := plane(1, 0.25, "kmin", "kmax")
+	for i := range s.Vars {
+		s.Vars[i].Ladder = []float64{-8, -4, 0, 4, 8}
+	}
+	bowl := &surface{f: func(s Setting) float64 { return -0.02 * sq(s[1]) }}
+	sight := Sight{Lossless: []int{3}, ToHost: map[string][]string{"leaf1": {"Ethernet1"}}}
+	run := func(w Runner) (Outcome, *History) {
+		e := experiment(s)
+		e.Sight = sight
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: w}, log, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o, history(t, log.recs)
+	}
+	// Noise that follows the seed alone: what differs in kmin alone is the same to the packet.
+	same := &surface{f: bowl.f}
+	same.each = func(o *observe.Observation, tr Trial) { *o.Goodput *= 1 + 0.01*float64(tr.Seed%7)/7 }
+	o, h := run(same)
+	if !slices.ContainsFunc(h.Decisions, func(d Decision) bool { return d.Variable == "kmin" && d.Verdict == NoEffect }) || o.Verdict != NoDifference {
+		t.Errorf("kmin does nothing: %+v", o)
+	}
+	slow := &surface{noise: 0.01, f: bowl.f}
+	slow.each = func(o *observe.Observation, _ Trial) {
+		lose(o, observe.PFCPaused.Of(3), 400_000_000)
+		after := o.After["leaf1"]
+		after.At = after.At.Add(1e9)
+		o.After["leaf1"] = after
+	}
+	if o, _ := run(slow); o.Verdict != HostBound || o.State != Done || o.Best.Key() != s.Base.Key() || !strings.Contains(o.Words, "40.0%") {
+		t.Errorf("a host is slow: %+v", o)
+	}
+	if o, _ := run(always{&Rejected{Code: "host", Why: "the sender's CPU was at its end", Host: true}}); o.Verdict != HostBound {
+		t.Errorf("a host is slow: %+v", o)
+	}
+	if o, _ := run(always{&Rejected{Code: "wrong-class", Why: "98% of the bytes went through class default"}}); o.Verdict != WrongClass || o.Runs != 6 && o.Rejected == 0 {
+		t.Errorf("the wrong class: %+v", o)
+	}
+	if o, h := run(&surface{noise: 0.01, f: bowl.f}); o.Verdict != NoDifference || o.Best.Key() != s.Base.Key() || slices.ContainsFunc(h.Decisions, func(d Decision) bool { return d.Verdict == NoEffect }) {
+		t.Errorf("a healthy fabric: %+v", o)
+	}
+}
+
+type always struct{ err error }
+
+func (a always) Run(context.Context, Trial) (observe.Observation, error) {
+	return observe.Observation{}, a.err
+}

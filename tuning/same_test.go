@@ -1,0 +1,86 @@
+package tuning
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/tuning/stats"
+)
+
+// twins runs one variable of which nothing depends: goodput and p99.9 spread as those of the workloads that tuning was tried on.
+type twins struct {
+	good, tail float64 // standard deviations of logarithms
+	draw       *rand.Rand
+}
+
+func (w *twins) Run(context.Context, Trial) (observe.Observation, error) {
+	g := 1e11 * math.Exp(w.good*w.draw.NormFloat64())
+	p := time.Duration(2e5 * math.Exp(w.tail*w.draw.NormFloat64()))
+	return observe.Observation{Goodput: &g, P999: &p}, nil
+}
+
+// TestEqualPairs: of 10,000 pairs of equal settings, all looks and metrics together, no more than 5 % are called better than the other, by an
+// exact one-sided test at 1 %.
+func TestEqualPairs(t *testing.T) {
+	pairs := 10_000
+	if testing.Short() {
+		pairs = 1000
+	}
+	for _, c := range []struct {
+		name          string
+		good, tail    float64
+		lexicographic bool
+	}{{"J", 0.015, 0.10, false}, {"J, noisy tail", 0.011, 0.25, false}, {"goodput, then p99.9", 0.015, 0.10, true}, {"goodput, then a noisy p99.9", 0.011, 0.25, true}} {
+		w := &twins{good: c.good, tail: c.tail, draw: rand.New(rand.NewPCG(1, 2))}
+		s := plane(1, 0, "x")
+		better := 0
+		for range pairs {
+			e := experiment(s)
+			e.Parallel, e.Objective.Lexicographic = 1, c.lexicographic
+			u := newTuner(e, Lab{Runner: w}, silent{}, nil)
+			u.start = u.armOf(Setting{0})
+			u.cur = u.start
+			d, err := u.race(context.Background(), []*arm{u.armOf(Setting{1})}, u.e.Looks.Most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Verdict == Better {
+				better++
+			}
+		}
+		p := stats.AtLeast(pairs, better, 0.05)
+		t.Logf("%s: %d of %d are called better, p = %.3g", c.name, better, pairs, p)
+		if p < 0.01 {
+			t.Errorf("%s: %d of %d equal pairs are called better: more than 5%%, p = %.3g", c.name, better, pairs, p)
+		}
+	}
+}
+
+// TestNothingToGain: where nothing depends on anything, a whole experiment keeps what there is, in at least 8 of 10.
+func TestNothingToGain(t *testing.T) {
+	s := plane(1, 0.25, "x", "y", "z")
+	for i := range s.Vars {
+		s.Vars[i].Ladder = []float64{-8, -4, 0, 4, 8}
+	}
+	moved := 0
+	for seed := range uint64(40) {
+		e := experiment(s)
+		e.Seed = seed
+		w := &surface{noise: 0.025, f: func(Setting) float64 { return 0 }}
+		o, err := Run(context.Background(), e, Lab{Runner: w}, &memory{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Best.Key() != s.Base.Key() {
+			moved++
+			t.Logf("seed %d moves to %v", seed, o.Best)
+		}
+	}
+	if moved > 4 {
+		t.Errorf("%d of 40 experiments change what cannot be better", moved)
+	}
+}
