@@ -36,6 +36,7 @@ func Rules() []Rule {
 		{"rest-class", "there must be exactly one class with dscp: rest"},
 		{"roce-class", "it is not clear which class the storage of hosts uses"},
 		{"serial", "a serial number is given that cannot be read from the device, so nothing is compared with it"},
+		{"splice", "a value that an experiment found cannot be written into the text of the model"},
 		{"starting-values", "a lossless class has no thresholds, and starts with values that nobody chose"},
 		{"topology", "counts, links or NICs do not fit together"},
 		{"unbound-port", "a port has no interface name, so nothing is rendered for it"},

@@ -10,7 +10,6 @@ import (
 type writer struct {
 	page
 	charts int
-	levels int // of headings, below the title
 }
 
 // HTML is the page as one file that needs nothing else: no script, no font, no picture from elsewhere. The same page gives the same
