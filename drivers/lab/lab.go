@@ -105,7 +105,7 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 	}
 	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}, identity: identities(net)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.network = host.NewNetwork(host.NetworkOptions{Measure: l.measure, Load: l.loadText, Settle: cmp.Or(o.Settle, DefaultSettle)})
+	l.network = host.NewNetwork(host.NetworkOptions{Measure: l.measure, Load: l.loadText, Observe: l.observeText, Settle: cmp.Or(o.Settle, DefaultSettle)})
 	f.network = l.network
 	if l.Unused, err = unused(net, o.State); err != nil {
 		return nil, err

@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/tuning/sim"
 )
 
 // shell logs in to a host of a lab as a stock client does, and returns how to run a command there: what it prints on both outputs, and
@@ -214,6 +216,51 @@ func TestLoadFromAHost(t *testing.T) {
 	}
 	if out, status := run("fabricctl-lab-load incast:99 7"); status != 1 || !strings.Contains(out, "needs 99 hosts") {
 		t.Errorf("%d: %s", status, out)
+	}
+}
+
+// What a host prints of a run is, to the last counter, what the simulator sees on what the devices hold.
+func TestObservationFromAHost(t *testing.T) {
+	const load = "incast:2,class=training,for=2ms,warmup=200us + probe,class=training"
+	l := configured(t, wanted(t, pod), Options{})
+	out, status := shell(t, l, "host2")("fabricctl-lab-load '" + load + "' 7 observation")
+	if status != 0 {
+		t.Fatalf("%d: %.300s", status, out)
+	}
+	got, err := DecodeObservation([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := observe.ParseWorkload(load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, _, err := l.Net()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sim.Run(t.Context(), net, w, sim.Options{}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := r.Observation()
+	want.Workload, want.Notes = observe.Workload{}, []string{}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-simulator +host):\n%s", d)
+	}
+	if got.P999 == nil || len(got.Latency) == 0 || len(got.After["leaf1"].Values) == 0 {
+		t.Errorf("it measured nothing: %+v", got)
+	}
+	for text, want := range map[string]string{
+		"{}":                                  `its schema is ""`,
+		strings.TrimSpace(out) + "x":          "lab observation",
+		`{"schema":"fabricctl/sim/v1"}`:       `its schema is "fabricctl/sim/v1"`,
+		out[:len(out)/2]:                      "unexpected EOF",
+		strings.TrimSpace(out) + `{"more":1}`: "there is more after it",
+	} {
+		if _, err := DecodeObservation([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: %v, want %s", text, err, want)
+		}
 	}
 }
 

@@ -31,6 +31,8 @@ type NetworkOptions struct {
 	Measure func(ctx context.Context, tests []Test) ([]Outcome, error)
 	// Load runs a workload by its text and seed, and returns the result as JSON.
 	Load func(ctx context.Context, workload string, seed uint64) ([]byte, error)
+	// Observe does the same, and returns what was seen, counters included, as JSON.
+	Observe func(ctx context.Context, workload string, seed uint64) ([]byte, error)
 	// Settle is how long after a test began another one still joins it. No more than 10 times that is waited in all.
 	Settle time.Duration
 }

@@ -330,15 +330,19 @@ func (h *Host) slowClock() bool {
 	return h.slow
 }
 
-// loadTool is fabricctl-lab-load WORKLOAD SEED: it exists in the lab alone.
+// loadTool is fabricctl-lab-load WORKLOAD SEED [observation]: it exists in the lab alone.
 func (h *Host) loadTool(args []string, p *process, out, errs io.Writer) int {
 	fail := func(err error) int {
 		fmt.Fprintf(errs, "fabricctl-lab-load: %v\n", err)
 		return 1
 	}
-	if len(args) != 2 || h.opt.Network == nil {
-		fmt.Fprint(errs, "usage: fabricctl-lab-load WORKLOAD SEED\n")
+	if len(args) < 2 || len(args) > 3 || len(args) == 3 && args[2] != "observation" || h.opt.Network == nil {
+		fmt.Fprint(errs, "usage: fabricctl-lab-load WORKLOAD SEED [observation]\n")
 		return 64
+	}
+	load := h.opt.Network.Load
+	if len(args) == 3 {
+		load = h.opt.Network.Observe
 	}
 	seed, err := strconv.ParseUint(args[1], 10, 64)
 	if err != nil {
@@ -346,7 +350,7 @@ func (h *Host) loadTool(args []string, p *process, out, errs io.Writer) int {
 	}
 	ctx, stop := h.while(p.ended, nil)
 	defer stop()
-	b, err := h.opt.Network.Load(ctx, args[0], seed)
+	b, err := load(ctx, args[0], seed)
 	if err != nil {
 		return fail(err)
 	}

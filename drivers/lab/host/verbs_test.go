@@ -40,6 +40,9 @@ func newPair(t *testing.T, outcome Outcome) *pair {
 			p.tests = append(p.tests, tests)
 			return slices.Repeat([]Outcome{outcome}, len(tests)), nil
 		},
+		Observe: func(_ context.Context, w string, seed uint64) ([]byte, error) {
+			return fmt.Appendf(nil, `{"observed":%q,"seed":%d}`, w, seed), nil
+		},
 		Load: func(_ context.Context, w string, seed uint64) ([]byte, error) {
 			if w == "nonsense" {
 				return nil, fmt.Errorf("workload: nonsense is not a kind")
@@ -447,7 +450,9 @@ func TestLoadTool(t *testing.T) {
 		"fabricctl-lab-load 'incast:8,bytes=1MB' 7": `{"workload":"incast:8,bytes=1MB","seed":7}` + "\n[0]",
 		"fabricctl-lab-load nonsense 1":             "fabricctl-lab-load: workload: nonsense is not a kind\n[1]",
 		"fabricctl-lab-load incast:8 x":             "fabricctl-lab-load: \"x\" is not a seed: a number from 0\n[1]",
-		"fabricctl-lab-load":                        "usage: fabricctl-lab-load WORKLOAD SEED\n[64]",
+		"fabricctl-lab-load":                        "usage: fabricctl-lab-load WORKLOAD SEED [observation]\n[64]",
+		"fabricctl-lab-load incast:8 7 everything":  "usage: fabricctl-lab-load WORKLOAD SEED [observation]\n[64]",
+		"fabricctl-lab-load incast:8 7 observation": `{"observed":"incast:8","seed":7}` + "\n[0]",
 	} {
 		if got := at(p.conn[0], command); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)
