@@ -326,6 +326,16 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 	return nil
 }
 
+// Superseded is the *RefusedError with which Rollback refuses a run because a later one is in force on its devices; nil when there is
+// none.
+func (e *Engine) Superseded(id string) error {
+	st, err := load(e.StateDir, id)
+	if err != nil {
+		return err
+	}
+	return e.later(id, st, KindRollback)
+}
+
 // alone reports whether nobody but us can have made a run since that of st began: it is a trial, under a lease that we
 // have had since before. There may be hundreds of them, and each is taken back before the next begins.
 func (e *Engine) alone(st *story) bool {

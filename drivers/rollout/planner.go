@@ -255,21 +255,23 @@ func (e *Engine) waiting(ctx context.Context, dev drivers.Device, dp *DevicePlan
 		return fmt.Errorf("pending transactions: %w", err)
 	}
 	for _, tx := range txs {
-		known := ours(e.StateDir, tx.ID)
+		st := storyOf(e.StateDir, tx.ID)
 		switch {
 		case tx.State == drivers.TxTimed:
 			msg := fmt.Sprintf("transaction %s has a commit timer running, which will take the configuration back", tx.ID)
 			if !tx.Deadline.IsZero() {
 				msg += " at " + tx.Deadline.UTC().Format(time.RFC3339)
 			}
-			if known {
-				id := runOf(tx.ID)
-				msg += fmt.Sprintf("; \"fabricctl runs resume %s\" or \"fabricctl runs rollback %s\" ends it", id, id)
-			} else {
+			switch id := runOf(tx.ID); {
+			case st == nil:
 				msg += "; it stands in no journal here, so another operator may be at work"
+			case st.head.Options.Trial != "":
+				msg += fmt.Sprintf("; it is a trial of experiment %s, and \"fabricctl runs rollback %s\" ends it", st.head.Options.Trial, id)
+			default:
+				msg += fmt.Sprintf("; \"fabricctl runs resume %s\" or \"fabricctl runs rollback %s\" ends it", id, id)
 			}
 			dp.refuse("pending-timer", msg)
-		case !known:
+		case st == nil:
 			dp.Findings.Add(diag.Finding{Rule: "open-transaction", Severity: diag.Warning, At: dp.Name, Msg: fmt.Sprintf(
 				"transaction %s is open, looks like ours and stands in no journal here: apply refuses the device while it is there", tx.ID)})
 		}

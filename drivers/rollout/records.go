@@ -134,6 +134,9 @@ type story struct {
 	torn     *journal.Dropped
 }
 
+// ErrUnwritten is that the journal of a run is there, and empty.
+var ErrUnwritten = errors.New("the run died before it was written down: no device was touched, unless somebody emptied its journal since")
+
 // tell reads the records of one run.
 func tell(recs []journal.Record, torn *journal.Dropped) (*story, error) {
 	s := &story{
@@ -142,7 +145,7 @@ func tell(recs []journal.Record, torn *journal.Dropped) (*story, error) {
 	}
 	switch {
 	case len(recs) == 0:
-		return nil, errors.New("the run died before it was written down: no device was touched, unless somebody emptied its journal since")
+		return nil, ErrUnwritten
 	case recs[0].Kind != recRun:
 		return nil, &journal.CorruptError{Line: 1, Why: "it is not the record of a run"}
 	}
@@ -249,21 +252,26 @@ func runOf(tx drivers.TxID) string {
 }
 
 // ours reports whether the transaction stands in a journal of the state directory.
-func ours(stateDir string, tx drivers.TxID) bool {
+func ours(stateDir string, tx drivers.TxID) bool { return storyOf(stateDir, tx) != nil }
+
+// storyOf is what the journal tells in which a transaction stands; nil when there is none.
+func storyOf(stateDir string, tx drivers.TxID) *story {
 	id := runOf(tx)
 	if id == "" {
-		return false
+		return nil
 	}
 	recs, torn, err := journal.ReadFile(runPath(stateDir, id))
 	if err != nil {
-		return false
+		return nil
 	}
 	s, err := tell(recs, torn)
 	if err != nil {
-		return false
+		return nil
 	}
-	_, ok := s.txs[tx]
-	return ok
+	if _, ok := s.txs[tx]; !ok {
+		return nil
+	}
+	return s
 }
 
 // sortedResults puts results in the order of the plan.
