@@ -49,6 +49,7 @@ type app struct {
 	parallel  int
 	stateDir  string
 
+	points  func(string) // failpoints; nil before they were asked for, and when there are none
 	log     *slog.Logger
 	known   gnmi.Known  // what this call has learned of its switches
 	hosts   ssh.Known   // the known_hosts files that it has read

@@ -78,6 +78,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	if err != nil {
 		return err
 	}
+	a.warnDead(m.net.Fabric)
 	d := a.dialler(m.fabric, m.net)
 	d.allowJobs = o.opts.AllowJobs
 	e, err := a.engine(d.open)

@@ -39,6 +39,9 @@ func (a *app) progress(e rollout.Event) {
 // failpoints is for tests of what a sudden death leaves behind: FABRICCTL_TEST_KILL_AT=N ends the process with
 // SIGKILL at the N-th point (before and after each fsync and each device write). Each point is logged at debug level.
 func (a *app) failpoints() (func(string), error) {
+	if a.points != nil { // all that one call writes is counted together
+		return a.points, nil
+	}
 	text := a.sys.env("FABRICCTL_TEST_KILL_AT")
 	if text == "" {
 		return nil, nil
@@ -49,7 +52,7 @@ func (a *app) failpoints() (func(string), error) {
 	}
 	points := make(chan int, 1) // the count, handed round: points may come from several goroutines
 	points <- 0
-	return func(name string) {
+	a.points = func(name string) {
 		n := <-points + 1
 		a.log.Debug("failpoint", "name", name, "n", n)
 		if n == at {
@@ -58,5 +61,6 @@ func (a *app) failpoints() (func(string), error) {
 			select {} // until the signal arrives
 		}
 		points <- n
-	}, nil
+	}
+	return a.points, nil
 }

@@ -165,6 +165,7 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 	if err != nil {
 		return err
 	}
+	a.warnDead(m.net.Fabric)
 	var s *planSim
 	if v.simulate != "" {
 		if s, err = newPlanSim(m.net, v.simulate); err != nil {

@@ -1,0 +1,419 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/tuning"
+)
+
+// usualRevert is how long a device with a commit timer keeps a setting that nobody renews: several long runs.
+const usualRevert = 15 * time.Minute
+
+// benchOptions are the leaves that a user gives to an experiment on devices.
+type benchOptions struct {
+	Leave   rollout.ApplyOptions
+	Persist bool          // devices that keep each write over a restart, and cannot take it back by themselves, may be written
+	Devices []string      // that will be written; none = whatever has to change for a setting
+	Revert  time.Duration // after which a device takes a setting back by itself where it can; 0 = usualRevert
+}
+
+// tuneBench is the devices of a model as the bench of an experiment. Each setting is a trial run of the rollout engine, called
+// after the experiment, and is rolled back before the next one begins: what holds between two is the baseline, read back. So
+// one run at most is in force, and taking that back from its journal restores everything, whoever does it.
+//
+// The fabric's lease is held from openBench to Close. It is used by one goroutine.
+type tuneBench struct {
+	app   *app
+	model loaded
+	e     *rollout.Engine
+	id    string
+	o     benchOptions
+	mark  *benchMark
+	keep  context.CancelFunc // ends the renewing of the lease
+
+	runs  int               // that were begun
+	key   string            // the patch that is in force; "" = the baseline
+	due   time.Time         // when the first device takes it back; zero = none does
+	reset string            // a run that may be in force and that was not taken back
+	base  map[string]string // fingerprints of what the model owns on each device, at the baseline
+	facts map[string]string // firmware by device
+}
+
+// openBench takes the fabric's lease for experiment id, restores what a dead experiment has left, and wants the devices to hold what
+// the model says.
+func (a *app) openBench(ctx context.Context, m loaded, id string, o benchOptions) (_ *tuneBench, err error) {
+	if a.readOnly {
+		return nil, fail(exitRefused, "leave --read-only away to write", "%w", drivers.ErrReadOnly)
+	}
+	b := &tuneBench{app: a, model: m, id: id, o: o, base: map[string]string{}, facts: map[string]string{}}
+	b.o.Leave.Trial = id
+	d := a.dialler(m.fabric, m.net)
+	d.allowJobs = o.Leave.AllowJobs
+	if b.e, err = a.engine(d.open); err != nil {
+		return nil, err
+	}
+	b.e.Within, b.e.NewID, b.e.Progress = cmp.Or(o.Revert, usualRevert), b.nextRun, nil
+	b.e.Lines = new(rollout.Lines)
+	if b.e.Lease, err = b.e.Acquire(ctx, m.net.Fabric, id); err != nil {
+		return nil, refusal(err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.release(ctx))
+		}
+	}()
+	if err := a.restoreDead(ctx, b.e, m.net.Fabric); err != nil {
+		return nil, err
+	}
+	if err := b.baseline(ctx); err != nil {
+		return nil, err
+	}
+	if b.runs, err = lastTrial(b.e.StateDir, id); err != nil { // of an experiment that is resumed
+		return nil, err
+	}
+	if b.mark, err = a.markBench(b.e.StateDir, m.net.Fabric, id, b.e.Hook); err != nil {
+		return nil, err
+	}
+	b.keepLease()
+	return b, nil
+}
+
+// refusal is an error of the engine with its hint and the exit code for it.
+func refusal(err error) error {
+	if r, ok := errors.AsType[*rollout.RefusedError](err); ok {
+		return fail(exitRefused, r.Hint, "%s", r.Reason)
+	}
+	return err
+}
+
+// keepLease renews the lease until the bench is closed: a run may take longer than the lease lasts.
+func (b *tuneBench) keepLease() {
+	ctx, cancel := context.WithCancel(context.Background())
+	b.keep = cancel
+	lease, log := b.e.Lease, b.app.log
+	l := lease.Lease()
+	go func() {
+		t := time.NewTicker(l.Expires.Sub(l.Acquired) / 4)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				if err := lease.Check(ctx); err != nil && ctx.Err() == nil {
+					log.Warn("the lease could not be renewed", "error", err) // the next write finds out, and is not made
+				}
+			}
+		}
+	}()
+}
+
+// release gives the lease back and ends idle connections.
+func (b *tuneBench) release(ctx context.Context) error {
+	if b.keep != nil {
+		b.keep()
+	}
+	b.e.Lines.Close()
+	return b.e.Lease.Release(context.WithoutCancel(ctx))
+}
+
+// Close gives the fabric free. When the baseline is not back, the next command on the fabric finds that out and says so.
+func (b *tuneBench) Close(ctx context.Context) error {
+	var err error
+	if b.reset == "" {
+		err = b.mark.remove()
+	}
+	return errors.Join(err, b.mark.close(), b.release(ctx))
+}
+
+// firmware is what each device that may be written says it runs.
+func (b *tuneBench) firmware() map[string]string { return b.facts }
+
+// baseline wants all devices to hold what the model says, and those of the experiment to be fit for trials.
+func (b *tuneBench) baseline(ctx context.Context) error {
+	p, err := b.plan(ctx, b.model.net, b.model.fabric)
+	if err != nil {
+		return err
+	}
+	if err := b.isBaseline(p, "apply the model first: fabricctl apply"); err != nil {
+		return err
+	}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		b.base[d.Name] = d.Live
+		if d.Mode != rollout.Write || len(b.o.Devices) > 0 && !slices.Contains(b.o.Devices, d.Name) {
+			continue
+		}
+		b.facts[d.Name] = strings.TrimSpace(d.Platform + " " + d.Facts.Version)
+		if err := b.fit(d, p.Lab); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBaseline wants a plan of the model to have nothing to do.
+func (b *tuneBench) isBaseline(p *rollout.Plan, hint string) error {
+	if err := cmp.Or(p.Refusal(), p.Unwritable()); err != nil {
+		return refusal(err)
+	}
+	var differ []string
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.Error != "" {
+			return fail(exitError, "", "%s could not be read, and an experiment needs all devices: %s", d.Name, d.Error)
+		}
+		if d.Ops.Total() > 0 || d.Left != nil && d.Left.Ops.Total() > 0 {
+			differ = append(differ, d.Name)
+		}
+	}
+	if len(differ) > 0 {
+		return fail(exitRefused, hint, "the devices do not hold what the model says, and that is the baseline: %s", show.NameList(differ))
+	}
+	return nil
+}
+
+// fit wants a device to be one on which settings can be tried.
+func (b *tuneBench) fit(d *rollout.DevicePlan, emulated bool) error {
+	switch {
+	case len(d.Held) > 0:
+		return fail(exitRefused, "wait until the hold is over, or release it", "%s", d.Held[0])
+	case d.Caps.PersistsOnCommit && !d.Caps.Confirm && !b.o.Persist:
+		return fail(exitRefused, "--persist-trials permits it",
+			"%s keeps each write over a restart, and cannot take it back by itself: should this machine die, a trial stays there until fabricctl restores the baseline", d.Name)
+	case !d.Verified && !emulated && !b.o.Leave.AcceptUnverified:
+		return fail(exitRefused, "--accept-unverified permits it", "nobody has tried %s (%s) on a real device", d.Name, d.Platform)
+	}
+	for _, f := range d.Findings {
+		if f.Rule == "unsaved" {
+			return fail(exitRefused, "save it on the device first", "%s runs another configuration than it starts with: after a restart it would not have the baseline", d.Name)
+		}
+	}
+	return nil
+}
+
+// plan plans a model against the devices of net, which may be a part of them.
+func (b *tuneBench) plan(ctx context.Context, net *intent.Net, f *model.Fabric) (*rollout.Plan, error) {
+	p, err := b.e.Plan(ctx, net, rollout.PlanOptions{Model: f.Digest(), Fabric: f, Adopt: f.Adopt.V, Lab: allLab(b.model, net)})
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	return p, nil
+}
+
+// Apply makes the model with patch hold on the devices. A setting that is in force already is left alone, or renewed when a device would
+// take it back soon.
+func (b *tuneBench) Apply(ctx context.Context, patch model.Patch) error {
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	key := string(text)
+	if key == b.key && b.reset != "" {
+		left := b.due.Sub(b.e.Now())
+		switch {
+		case b.due.IsZero() || left > b.e.Within/2:
+			return nil
+		case left <= 0:
+			return b.lost(fmt.Errorf("a device took back the setting by itself at %s, while it was measured: a run takes too long for that time", b.due.Format(time.RFC3339)))
+		}
+	}
+	if err := b.takeBack(ctx); err != nil {
+		return err
+	}
+	net, f, err := b.patched(patch)
+	if err != nil {
+		return err
+	}
+	if len(net.Devices) == 0 {
+		b.key = key
+		return nil
+	}
+	p, err := b.plan(ctx, net, f)
+	if err != nil {
+		return err
+	}
+	if err := b.unmoved(p); err != nil {
+		return err
+	}
+	if err := b.try(ctx, p); err != nil {
+		return err
+	}
+	b.key = key
+	return nil
+}
+
+// patched is the part of the model with a patch that is not as in the model.
+func (b *tuneBench) patched(patch model.Patch) (*intent.Net, *model.Fabric, error) {
+	f, found := b.model.fabric.With(patch)
+	if found.HasErrors() {
+		return nil, nil, firstError(found)
+	}
+	net, found := intent.Resolve(f)
+	if found.HasErrors() {
+		return nil, nil, firstError(found)
+	}
+	some := net.With(nil)
+	for i := range net.Devices {
+		d := &net.Devices[i]
+		if was := b.model.net.Device(d.Name); was == nil || !intent.Twins(was, d) {
+			some.Devices = append(some.Devices, *d)
+		}
+	}
+	return some, f, nil
+}
+
+// unmoved wants the devices of a plan to hold the baseline: who changes one during an experiment spoils it.
+func (b *tuneBench) unmoved(p *rollout.Plan) error {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		switch was, known := b.base[d.Name]; {
+		case d.Error != "":
+			return &tuning.Lost{Device: d.Name, Err: errors.New(d.Error)}
+		case known && d.Live != was && d.Live != "":
+			return &tuning.Lost{Device: d.Name, Err: errors.New("somebody changed it during the experiment: it does not hold the baseline any more")}
+		}
+	}
+	return nil
+}
+
+// try carries out a plan as a trial.
+func (b *tuneBench) try(ctx context.Context, p *rollout.Plan) error {
+	if why, hint := show.Leave(p, b.o.Leave); why != "" {
+		return fail(exitRefused, strings.ReplaceAll(hint, "--allow-disruptive", "--allow-flaps"), "%s", why)
+	}
+	if err := cmp.Or(p.Refusal(), p.Unwritable()); err != nil {
+		return refusal(err)
+	}
+	for i := range p.Devices {
+		if d := &p.Devices[i]; len(d.Steps) > 0 && len(b.o.Devices) > 0 && !slices.Contains(b.o.Devices, d.Name) {
+			return fail(exitRefused, "", "%s would have to be written, and is not among the devices of the experiment: %s", d.Name, show.NameList(b.o.Devices))
+		}
+	}
+	b.reset, b.due = trialRun(b.id, b.runs+1), time.Time{} // before anything is written
+	r, err := b.e.Apply(ctx, p, b.o.Leave)
+	if err != nil {
+		return refusal(err)
+	}
+	if r.ID == "" { // the devices have nothing of what the setting is about
+		b.reset = ""
+		return nil
+	}
+	for _, x := range r.Results {
+		switch {
+		case x.Outcome == rollout.Unknown, x.Outcome == rollout.NeedsHands:
+			return &tuning.Lost{Device: x.Device, Err: errors.New(x.Message)}
+		case x.Cause == rollout.Interrupted:
+			return context.Cause(ctx)
+		case x.Cause != rollout.None:
+			return &tuning.Lost{Device: x.Device, Err: fmt.Errorf("the setting could not be applied: %s", x.Message)}
+		case !x.Reverts.IsZero() && (b.due.IsZero() || x.Reverts.Before(b.due)):
+			b.due = x.Reverts
+		}
+	}
+	return nil
+}
+
+// nextRun is the id of the next run: that of the experiment, and a number.
+func (b *tuneBench) nextRun() string {
+	b.runs++
+	return trialRun(b.id, b.runs)
+}
+
+// takeBack ends the trial that is in force. An error is a *tuning.Lost, or the end of ctx.
+func (b *tuneBench) takeBack(ctx context.Context) error {
+	if b.reset == "" {
+		b.key = ""
+		return nil
+	}
+	left, err := rollBack(ctx, b.e, b.reset)
+	if err != nil || len(left) > 0 {
+		return b.lost(errors.Join(err, words(left)))
+	}
+	b.reset, b.key, b.due = "", "", time.Time{}
+	return nil
+}
+
+// lost is an error that ends the experiment, with the device that is at fault where it is one.
+func (b *tuneBench) lost(err error) error {
+	if u, ok := errors.AsType[*unrestored](err); ok {
+		return &tuning.Lost{Device: u.device, Err: err}
+	}
+	return &tuning.Lost{Device: b.model.net.Fabric, Err: err}
+}
+
+// pauses are how long a device that does not answer is waited for until the baseline is given up.
+func pauses() []time.Duration { return []time.Duration{0, 2 * time.Second, 8 * time.Second} }
+
+// Restore brings the baseline back, and looks.
+func (b *tuneBench) Restore(ctx context.Context) error {
+	var left []*unrestored
+	var err error
+	for _, pause := range pauses() {
+		if pause > 0 && b.wait(ctx, pause) != nil {
+			break
+		}
+		if b.reset == "" {
+			break
+		}
+		left, err = rollBack(ctx, b.e, b.reset)
+		if err == nil && len(left) == 0 {
+			b.reset, b.key, b.due = "", "", time.Time{}
+		}
+	}
+	if b.reset != "" {
+		return b.needsHands(left, err)
+	}
+	if b.runs == 0 {
+		return nil
+	}
+	p, err := b.plan(ctx, b.model.net, b.model.fabric)
+	if err == nil {
+		err = b.isBaseline(p, "")
+	}
+	if err == nil {
+		err = b.unmoved(p)
+	}
+	if err != nil {
+		return fmt.Errorf("what was tried was taken back, and still the baseline does not hold: %w; %s says what differs, %s brings it back", err, b.app.reach("plan"), b.app.reach("apply"))
+	}
+	return nil
+}
+
+func (b *tuneBench) wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// needsHands says what is not as it was, and which command goes on.
+func (b *tuneBench) needsHands(left []*unrestored, err error) error {
+	var says []string
+	if err != nil {
+		says = append(says, diag.OneLine(err.Error()))
+	}
+	for _, u := range left {
+		says = append(says, u.Error())
+	}
+	return fmt.Errorf("%s; when that is repaired, %s brings the baseline back", strings.Join(says, "; "), b.app.again("rollback", b.reset))
+}
+
+var _ tuning.Bench = (*tuneBench)(nil)

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
+)
+
+// A fabric under an experiment has a mark: a file in the state directory that names the experiment, from before its first write to a
+// device until its baseline is back. A mark without a holder of the lease is an experiment that died, or that could not bring its baseline
+// back. The runs of an experiment are called after it, ID-1, ID-2 and so on, and each is taken back before the next one begins, so that
+// the last one is all that can be in force.
+
+// benchMark is the mark of an experiment of ours.
+type benchMark struct {
+	path string
+	log  *journal.Log
+}
+
+func marksDir(stateDir string) string { return filepath.Join(stateDir, "benches") }
+
+func markPath(stateDir, fabric string) string {
+	return filepath.Join(marksDir(stateDir), fabric+".jsonl")
+}
+
+// marked is what stands in a mark.
+type marked struct {
+	Experiment string `json:"experiment"`
+}
+
+// markBench marks a fabric. The mark is on the disk when it returns.
+func (a *app) markBench(stateDir, fabric, id string, hook func(string)) (*benchMark, error) {
+	m := &benchMark{path: markPath(stateDir, fabric)}
+	var err error
+	if m.log, err = journal.Create(m.path, journal.Options{Now: time.Now, Hook: hook}); err != nil {
+		return nil, err
+	}
+	if err := m.log.Append("experiment", marked{id}); err != nil {
+		return nil, errors.Join(err, m.log.Close(), os.Remove(m.path))
+	}
+	return m, nil
+}
+
+func (m *benchMark) remove() error { return os.Remove(m.path) }
+func (m *benchMark) close() error  { return m.log.Close() }
+
+// trialRun is the n-th run of an experiment.
+func trialRun(id string, n int) string { return id + "-" + strconv.Itoa(n) }
+
+// lastTrial is the number of the last run of an experiment; 0 = there is none.
+func lastTrial(stateDir, id string) (int, error) {
+	entries, err := os.ReadDir(filepath.Join(stateDir, "runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("runs: %w", err)
+	}
+	last := 0
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), id+"-")
+		if n, err := strconv.Atoi(strings.TrimSuffix(rest, ".jsonl")); ours && err == nil {
+			last = max(last, n)
+		}
+	}
+	return last, nil
+}
+
+// deadBench is an experiment whose baseline may not be back, with no process that works on it.
+type deadBench struct {
+	Experiment string
+	Run        string // that may be in force; "" = none is
+}
+
+// findDead looks for a dead experiment on a fabric; nil when there is none. It reads a few files.
+func findDead(stateDir, fabric string, now time.Time) (*deadBench, error) {
+	recs, _, err := journal.ReadFile(markPath(stateDir, fabric))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var m marked
+	if err == nil && len(recs) > 0 {
+		err = recs[0].Into(&m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, _ := journal.ReadLease(journal.LeasePath(rollout.LeasesDir(stateDir), fabric))
+	if m.Experiment == "" || l.Run == m.Experiment && l.Held(now) { // it died before it was written down, or it lives
+		return nil, nil
+	}
+	d := &deadBench{Experiment: m.Experiment}
+	n, err := lastTrial(stateDir, m.Experiment)
+	if err != nil || n == 0 {
+		return d, err
+	}
+	if run := trialRun(m.Experiment, n); inForce(&rollout.Engine{StateDir: stateDir, Now: func() time.Time { return now }}, run) {
+		d.Run = run
+	}
+	return d, nil
+}
+
+// inForce reports whether a trial may be in force: it was not taken back, and nothing that came later stands in its place.
+func inForce(e *rollout.Engine, run string) bool {
+	h, err := rollout.Show(e.StateDir, run, e.Now())
+	switch {
+	case errors.Is(err, rollout.ErrUnwritten), errors.Is(err, fs.ErrNotExist):
+		return false
+	case err != nil:
+		return true
+	case h.Status == rollout.Finished:
+		return false
+	}
+	return !errors.Is(e.Superseded(run), drivers.ErrMoved)
+}
+
+// warnDead says on stderr that a dead experiment may have left a trial in force on the fabric that a verb is about to work on.
+func (a *app) warnDead(fabric string) {
+	dir, err := a.state()
+	if err != nil {
+		return // the verb says it
+	}
+	d, err := findDead(dir, fabric, time.Now())
+	switch {
+	case err != nil:
+		fmt.Fprintf(a.sys.err, "warning: whether a tuning experiment has left a trial on fabric %s is not known: %s\n", fabric, diag.OneLine(err.Error()))
+	case d != nil && d.Run != "":
+		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s ended without bringing back its baseline: a trial may be in force on fabric %s\n", d.Experiment, fabric)
+		fmt.Fprintf(a.sys.err, "hint: %s takes it back; fabricctl tune resume %s does too, and goes on\n", a.again("rollback", d.Run), d.Experiment)
+	}
+}
+
+// restoreDead takes back what a dead experiment has left on a fabric whose lease e has, says so, and removes its mark.
+func (a *app) restoreDead(ctx context.Context, e *rollout.Engine, fabric string) error {
+	path := markPath(e.StateDir, fabric)
+	recs, _, err := journal.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var m marked
+	if err == nil && len(recs) > 0 {
+		err = recs[0].Into(&m)
+	}
+	if err != nil {
+		return fail(exitNeedsHands, "roll back its last run, then remove "+path, "the mark of a tuning experiment cannot be read: %w", err)
+	}
+	n := 0
+	if m.Experiment != "" {
+		if n, err = lastTrial(e.StateDir, m.Experiment); err != nil {
+			return err
+		}
+	}
+	if n > 0 {
+		if run := trialRun(m.Experiment, n); inForce(e, run) {
+			fmt.Fprintf(a.sys.err, "tuning experiment %s ended without bringing back its baseline: taking back its last trial\n", m.Experiment)
+			left, err := rollBack(ctx, e, run)
+			if err != nil || len(left) > 0 {
+				return fail(exitNeedsHands, a.again("rollback", run)+" tries it again", "the baseline of experiment %s is not back: %w", m.Experiment, errors.Join(err, words(left)))
+			}
+			fmt.Fprintf(a.sys.err, "the baseline of experiment %s is back\n", m.Experiment)
+		}
+	}
+	return os.Remove(path)
+}
+
+// unrestored is a device that does not hold the baseline, or may not.
+type unrestored struct {
+	device  string
+	outcome rollout.Outcome
+	why     string
+	notes   []string
+}
+
+func (u *unrestored) Error() string {
+	s := fmt.Sprintf("%s: %s: %s", u.device, u.outcome, u.why)
+	for _, n := range u.notes {
+		s += "; " + n
+	}
+	return s
+}
+
+// words are the devices that were not restored, as one error; nil for none.
+func words(left []*unrestored) error {
+	errs := make([]error, len(left))
+	for i, u := range left {
+		errs[i] = u
+	}
+	return errors.Join(errs...)
+}
+
+// rollBack takes a run back, and returns the devices that are not as before it. A run that died before it was written down was never
+// in force.
+func rollBack(ctx context.Context, e *rollout.Engine, run string) (left []*unrestored, err error) {
+	if !inForce(e, run) {
+		return nil, nil
+	}
+	r, err := e.Rollback(context.WithoutCancel(ctx), run)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range r.Results {
+		if x.Outcome != rollout.RolledBack && x.Outcome != rollout.Unchanged {
+			left = append(left, &unrestored{x.Device, x.Outcome, x.Message, x.Notes})
+		}
+	}
+	return left, nil
+}
+
+// reach is a verb as it can be pasted: it reaches the same devices and the same state directory.
+func (a *app) reach(verb string) string {
+	words := []string{"fabricctl", verb}
+	for _, f := range a.fabric {
+		words = append(words, "-f", quote(f))
+	}
+	if a.stateDir != "" {
+		words = append(words, "--state-dir", quote(a.stateDir))
+	}
+	return strings.Join(words, " ")
+}
