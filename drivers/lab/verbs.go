@@ -140,10 +140,10 @@ func partOf(t *host.Test) (p observe.Part, sized bool) {
 	return p, sized
 }
 
-// outcomeOf is what a test measures, and how long it takes, margins included.
+// outcomeOf is what a test measures, and how long it takes, with the margins, which lie inside its duration.
 func outcomeOf(t *host.Test, p *observe.Part, g *sim.Group, r *sim.Result) (out host.Outcome, took time.Duration) {
 	n := &out.Numbers
-	took = time.Duration(t.Duration+2*t.Margin) * time.Second
+	took = time.Duration(t.Duration) * time.Second
 	if t.Latency {
 		return latencyOf(t, g, took)
 	}
@@ -157,7 +157,7 @@ func outcomeOf(t *host.Test, p *observe.Part, g *sim.Group, r *sim.Result) (out 
 	n.Rate = n.Bits / 8 / float64(t.Size)
 	n.Iterations = int64(t.Iterations)
 	if t.Duration > 0 {
-		n.Iterations = int64(n.Rate * float64(t.Duration))
+		n.Iterations = int64(n.Rate * float64(t.Measured()))
 		if t.Both { // each side counts its own
 			n.Iterations /= 2
 		}
@@ -191,9 +191,31 @@ func latencyOf(t *host.Test, g *sim.Group, took time.Duration) (out host.Outcome
 	n.Rate = 1e6 / trip
 	n.Iterations = int64(t.Iterations)
 	if t.Duration > 0 {
-		n.Iterations = int64(n.Rate * float64(t.Duration))
-	} else {
-		took = time.Duration(float64(t.Iterations) * trip * 1e3)
+		n.Iterations = int64(n.Rate * float64(t.Measured()))
+		return out, took
 	}
-	return out, took
+	if t.Samples {
+		n.Latencies = samplesOf(times, t.Iterations)
+	}
+	return out, time.Duration(float64(t.Iterations) * trip * 1e3)
+}
+
+// tail is how many of the largest samples perftest leaves out.
+const tail = 3
+
+// samplesOf are n samples with the distribution of what was counted, in us, ascending, as perftest prints them.
+func samplesOf(times []observe.Bucket, n int) []float64 {
+	var all uint64
+	for _, b := range times {
+		all += b.Count
+	}
+	out := make([]float64, 0, n)
+	var seen uint64
+	for _, b := range times {
+		seen += b.Count
+		for len(out) < n-tail && float64(len(out))+.5 <= float64(seen)/float64(all)*float64(n) {
+			out = append(out, float64(b.From)/1e3)
+		}
+	}
+	return out
 }

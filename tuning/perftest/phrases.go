@@ -40,6 +40,7 @@ const (
 	Tail      Code = "tail"        // percentiles of too few samples
 	Stale     Code = "stale-file"  // the file is of another run
 	Version   Code = "version"     // both sides are different versions
+	Unloaded  Code = "unloaded"    // a latency was measured when the load had ended
 	Strangers Code = "strangers"   // the two sides did not talk to each other
 )
 

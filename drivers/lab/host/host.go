@@ -95,6 +95,10 @@ type Faults struct {
 	Delay     time.Duration            // wait before each answer of the agent and each stock tool
 	Counters  string                   // the JSON that the agent answers as its counters; "" = what was counted
 	Tools     string                   // what ethtool -S and rdma statistic print; "" = what was counted
+	Without   string                   // verbs tests that are not installed, as "ib_write_bw ib_read_lat"
+	Perftest  string                   // version that verbs tests say they are; "" = the one that is imitated
+	Hang      bool                     // verbs tests that begin now do not end, and only SIGKILL ends them
+	Busy      float64                  // how busy the CPU is while a verbs test runs, percent; 0 = a core of 64
 	DropAfter int                      // cut each connection after this many bytes of it, both directions counted; 0 never
 }
 
@@ -121,6 +125,7 @@ type Host struct {
 	faults    Faults
 	processes map[int]*process
 	pids      int  // numbers that were given out
+	boots     int  // how often it was started again
 	qps       int  // queue pairs that tests had
 	slow      bool // the CPU is not at its highest frequency
 	ending    bool // no program starts any more

@@ -169,6 +169,7 @@ func (h *Host) Reboot() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ClearCounters()
+	h.boots++
 	for i := range h.links {
 		l := &h.links[i]
 		l.MTU = h.opt.Links[i].MTU

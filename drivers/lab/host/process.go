@@ -21,6 +21,7 @@ type process struct {
 	signal string        // by which
 	port   int           // TCP port that it listens at; 0 = none
 	server *server       // who answers there
+	hangs  bool          // only SIGKILL ends it
 }
 
 // firstPID is the number of the first program.
@@ -62,17 +63,31 @@ func (h *Host) start(pid int, args []string, run func(p *process) int) int {
 // ok is false for something else.
 func (h *Host) measuring(ws []string, pid int, out, errs io.Writer) (status int, ok bool) {
 	limit := time.Duration(0)
-	if len(ws) > 2 && ws[0] == "timeout" {
-		seconds, err := strconv.ParseFloat(strings.TrimSuffix(ws[1], "s"), 64)
+	var last time.Duration // after the limit, when SIGKILL follows
+	for len(ws) > 2 && ws[0] == "timeout" {
+		i := 1
+		if ws[1] == "-k" {
+			i = 2
+		}
+		seconds, err := strconv.ParseFloat(strings.TrimSuffix(ws[i], "s"), 64)
 		if err != nil || seconds < 0 || seconds > 1e6 {
-			fmt.Fprintf(errs, "timeout: invalid time interval ‘%s’\nTry 'timeout --help' for more information.\n", ws[1])
+			fmt.Fprintf(errs, "timeout: invalid time interval ‘%s’\nTry 'timeout --help' for more information.\n", ws[i])
 			return 125, true
 		}
-		limit, ws = time.Duration(seconds*float64(time.Second)), ws[2:]
+		d := time.Duration(seconds * float64(time.Second))
+		if i == 2 {
+			last, ws = d, append([]string{"timeout"}, ws[3:]...)
+			continue
+		}
+		limit, ws = d, ws[2:]
 	}
 	tool, ok := perftest.Find(ws[0])
 	if !ok && ws[0] != loadName {
 		return 0, false
+	}
+	if h.without(ws[0]) {
+		fmt.Fprintf(errs, "sh: 1: %s: not found\n", ws[0])
+		return 127, true
 	}
 	if pid == 0 {
 		pid = h.nextPID()
@@ -80,6 +95,10 @@ func (h *Host) measuring(ws []string, pid int, out, errs io.Writer) (status int,
 	if limit > 0 {
 		t := time.AfterFunc(limit, func() { h.kill(pid, "TERM") })
 		defer t.Stop()
+		if last > 0 {
+			k := time.AfterFunc(limit+last, func() { h.kill(pid, "KILL") })
+			defer k.Stop()
+		}
 	}
 	status = h.start(pid, ws, func(p *process) int {
 		if !ok {
@@ -109,7 +128,7 @@ func (h *Host) kill(pid int, signal string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.processes[pid]
-	if p != nil && signal != "0" && p.signal == "" {
+	if p != nil && signal != "0" && p.signal == "" && (!p.hangs || signal == "KILL") {
 		p.signal, p.port, p.server = signal, 0, nil
 		close(p.ended)
 	}
@@ -177,6 +196,9 @@ func (h *Host) killTool(args []string, errs io.Writer) (status int) {
 		}
 		args = args[1:]
 	}
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
 	if len(args) == 0 {
 		fmt.Fprint(errs, "sh: 1: kill: Usage: kill [-s sigspec | -signum | -sigspec] [pid | job]... or\nkill -l [exitstatus]\n")
 		return 2
@@ -187,7 +209,7 @@ func (h *Host) killTool(args []string, errs io.Writer) (status int) {
 		case err != nil:
 			fmt.Fprintf(errs, "sh: 1: kill: Illegal number: %s\n", a)
 			return 2
-		case !h.kill(pid, signal):
+		case !h.kill(max(pid, -pid), signal): // -PID is the group that it leads, which is it alone
 			fmt.Fprint(errs, "sh: 1: kill: No such process\n")
 			status = 1
 		}

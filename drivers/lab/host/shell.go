@@ -125,6 +125,7 @@ func (h *Host) command(line string, pid int, ch ssh.Channel, gone <-chan struct{
 	if err != nil {
 		return fail(2, "sh: 1: Syntax error: %v", err)
 	}
+	shell := pid
 	if len(ws) > 0 && ws[0] == "exec" {
 		ws = ws[1:]
 	} else {
@@ -147,6 +148,9 @@ func (h *Host) command(line string, pid int, ch ssh.Channel, gone <-chan struct{
 	}
 	if out, ok := h.tool(ws); ok {
 		return say("%s", out)
+	}
+	if status, ok := h.asked(ws, shell, ch, ch.Stderr()); ok {
+		return status
 	}
 	if status, ok := h.processTool(ws, ch, ch.Stderr()); ok {
 		return status

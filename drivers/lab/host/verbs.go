@@ -49,6 +49,11 @@ const (
 
 // verbs runs one of the programs of perftest.
 func (h *Host) verbs(t perftest.Tool, args []string, p *process, out, errs io.Writer) int {
+	fault := h.currentFaults()
+	if fault.Perftest != "" && slices.Equal(args, []string{"--version"}) {
+		fmt.Fprintf(out, "Version: %s\n", fault.Perftest)
+		return 0
+	}
 	o, ended := perftest.Parse(t, args)
 	if ended != nil {
 		_, _ = io.WriteString(out, ended.Stdout)
@@ -64,6 +69,13 @@ func (h *Host) verbs(t perftest.Tool, args []string, p *process, out, errs io.Wr
 	mtu, said, complaint := o.PathMTU(s.mtu)
 	s.mtu = mtu
 	_, _ = io.WriteString(errs, warning+complaint)
+	if fault.Hang && o.Server != "" {
+		h.mu.Lock()
+		p.hangs = true
+		h.mu.Unlock()
+		<-p.ended
+		return 1
+	}
 	var v verdict
 	if o.Server == "" {
 		v = h.serveTest(s, p)
@@ -287,6 +299,7 @@ func (h *Host) agree(c *side, srv *server, p *process) (mine, theirs verdict) {
 		if x.host.slowClock() && !x.AnyClock {
 			x.v.stderr += perftest.SlowClock(800, 3500)
 		}
+		out.CPU = cmp.Or(x.host.currentFaults().Busy, 100./64)
 		x.v.stdout += x.Row(out.Numbers)
 		if !x.JSON {
 			continue

@@ -68,8 +68,8 @@ type Options struct {
 	Depth         int // messages under way at most
 	QPs           int
 	Iterations    int
-	Duration      int // seconds, 0 = so many iterations
-	Margin        int // seconds before and after what is measured, with a duration
+	Duration      int // seconds in all, 0 = so many iterations
+	Margin        int // of them, seconds at the begin and at the end that are not measured
 	MTU           int // as given; 0 = the port's
 	GID           int // index, or NotGiven
 	TClass        int // ToS byte, or NotGiven
@@ -80,9 +80,14 @@ type Options struct {
 	AnyClock      bool   // no word on the frequency of the CPU
 	JSON          bool   //
 	JSONFile      string //
+	CPU           bool   // print how busy the CPU was
+	Samples       bool   // print each latency
 	Output        string // "", "bandwidth", "message_rate" or "latency": that number alone
 	fixedDuration bool
 }
+
+// Measured is how many seconds of a duration are measured.
+func (o *Options) Measured() int { return o.Duration - 2*o.Margin }
 
 // Ended is a program that ended before it did anything: what it printed, and its exit status.
 type Ended struct {
@@ -131,9 +136,10 @@ func options() []option {
 			o.fixedDuration = true
 			return number(func(o *Options) *int { return &o.Duration }, 1, 100_000_000, "Duration period")(o, v)
 		}},
-		{"f", "margin", "seconds", "before and after what is measured (default 2)", number(func(o *Options) *int { return &o.Margin }, 0, 1_000_000, "margin")},
+		{"f", "margin", "seconds", "at the begin and the end of the duration that are not measured (default a quarter)", number(func(o *Options) *int { return &o.Margin }, 0, 1_000_000, "margin")},
 		{"F", "CPU-freq", "", "no word on the frequency of the CPU", flag(func(o *Options) *bool { return &o.AnyClock })},
 		{"h", "help", "", "this text", nil},
+		{"H", "report-histogram", "", "print each latency", flag(func(o *Options) *bool { return &o.Samples })},
 		{"i", "ib-port", "port", "port of the device (default 1)", number(func(o *Options) *int { return &o.IBPort }, 1, 255, "IB Port")},
 		{"m", "mtu", "mtu", "256 to 4096 (default the port's)", func(o *Options, v string) *Ended { o.MTU, _ = strconv.Atoi(v); o.MTU = max(o.MTU, 1); return nil }},
 		{"n", "iters", "n", "messages (default 5000, of latency tests 1000)", number(func(o *Options) *int { return &o.Iterations }, 5, 100_000_000, "Iteration num")},
@@ -148,6 +154,7 @@ func options() []option {
 		{"u", "qp-timeout", "n", "4us * 2^n", discard},
 		{"V", "version", "", "print the version", nil},
 		{"x", "gid-index", "n", "of the GID table", number(func(o *Options) *int { return &o.GID }, 0, 64, "Gid index")},
+		{"", "cpu_util", "", "print how busy the CPU was, with a duration", flag(func(o *Options) *bool { return &o.CPU })},
 		{"", "out_json", "", "write a report", flag(func(o *Options) *bool { return &o.JSON })},
 		{"", "out_json_file", "file", "where (default perftest_out.json)", text(func(o *Options) *string { return &o.JSONFile })},
 		{"", "output", "units", "one number alone: bandwidth, message_rate or latency", text(func(o *Options) *string { return &o.Output })},
@@ -159,7 +166,7 @@ func options() []option {
 // Parse reads the arguments of a tool. ended is not nil when it would not have begun.
 func Parse(t Tool, args []string) (o Options, ended *Ended) {
 	o = Options{
-		Tool: t, IBPort: 1, Port: 18515, Size: 65536, Depth: 128, QPs: 1, Iterations: 5000, Margin: 2, GID: NotGiven, TClass: NotGiven, ToS: NotGiven,
+		Tool: t, IBPort: 1, Port: 18515, Size: 65536, Depth: 128, QPs: 1, Iterations: 5000, Margin: NotGiven, GID: NotGiven, TClass: NotGiven, ToS: NotGiven,
 		JSONFile: "perftest_out.json",
 	}
 	if t.Latency {
@@ -245,8 +252,14 @@ func (o *Options) together() *Ended {
 	if o.Latency {
 		o.Depth = 1
 	}
-	if !o.fixedDuration {
+	if o.Margin == NotGiven { // the help says 2; recordings and the source say this
+		o.Margin = o.Duration / 4
+	}
+	switch {
+	case !o.fixedDuration:
 		o.Depth = min(o.Depth, o.Iterations)
+	case o.Measured() <= 0: // by the source; it was not recorded
+		return &Ended{Stderr: "please check that DURATION > 2*MARGIN\n", Status: 1}
 	}
 	return nil
 }

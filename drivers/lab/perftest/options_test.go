@@ -18,7 +18,7 @@ func parse(t *testing.T, line string) (Options, *Ended) {
 }
 
 func TestOptions(t *testing.T) {
-	usual := Options{IBPort: 1, Port: 18515, Size: 65536, Depth: 128, QPs: 1, Iterations: 5000, Margin: 2, GID: NotGiven, TClass: NotGiven, ToS: NotGiven, JSONFile: "perftest_out.json"}
+	usual := Options{IBPort: 1, Port: 18515, Size: 65536, Depth: 128, QPs: 1, Iterations: 5000, GID: NotGiven, TClass: NotGiven, ToS: NotGiven, JSONFile: "perftest_out.json"}
 	for line, change := range map[string]func(*Options){
 		"ib_write_bw": func(*Options) {},
 		"ib_write_bw -d mlx5_0 -F --report_gbits -D 3 10.0.0.2": func(o *Options) {
@@ -32,9 +32,11 @@ func TestOptions(t *testing.T) {
 		},
 		"ib_read_bw -R -T 105 -p 18600 -N -S 3 -u 14 -c RC --out_json": func(o *Options) { o.RDMACM, o.ToS, o.Port, o.JSON = true, 105, 18600, true },
 		"ib_write_lat -t 64": func(o *Options) { o.Size, o.Depth, o.Iterations = 2, 1, 1000 },
-		"ib_write_bw --output=bandwidth --out_json_file=/tmp/x -f 1 -D1": func(o *Options) {
-			o.Output, o.JSONFile, o.Margin, o.Duration, o.fixedDuration = "bandwidth", "/tmp/x", 1, 1, true
+		"ib_write_bw --output=bandwidth --out_json_file=/tmp/x -f 1 -D3": func(o *Options) {
+			o.Output, o.JSONFile, o.Margin, o.Duration, o.fixedDuration = "bandwidth", "/tmp/x", 1, 3, true
 		},
+		"ib_write_bw -D 9 --cpu_util": func(o *Options) { o.Margin, o.Duration, o.fixedDuration, o.CPU = 2, 9, true, true },
+		"ib_read_lat -n 2000 -H":      func(o *Options) { o.Size, o.Depth, o.Iterations, o.Samples = 2, 1, 2000, true },
 	} {
 		got, ended := parse(t, line)
 		want := usual
@@ -49,7 +51,8 @@ func TestOptions(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	for line, want := range map[string]string{
 		"ib_write_bw --nonsense":       "ib_write_bw: unrecognized option '--nonsense'\n Invalid Command or flag.\n",
-		"ib_write_bw --cpu_util":       "ib_write_bw: unrecognized option '--cpu_util'\n",
+		"ib_write_bw --rate_limit=1":   "ib_write_bw: unrecognized option '--rate_limit'\n",
+		"ib_write_bw -D 4 -f 2":        "please check that DURATION > 2*MARGIN\n",
 		"ib_write_bw -a":               "ib_write_bw: invalid option -- 'a'\n",
 		"ib_write_bw -Fa":              "ib_write_bw: invalid option -- 'a'\n",
 		"ib_write_bw -s":               "ib_write_bw: option requires an argument -- 's'\n",

@@ -36,6 +36,9 @@ type Numbers struct {
 
 	// Of a latency test, in us.
 	Min, Max, Typical, Average, Stdev, P99, P999 float64
+	Latencies                                    []float64 // ascending; those that are printed one by one
+
+	CPU float64 // percent of this side's host
 }
 
 const line = "---------------------------------------------------------------------------------------\n"
@@ -152,19 +155,27 @@ func (s *Side) Peers(other *Side) string {
 	var b strings.Builder
 	s.list(&b, "local", s)
 	s.list(&b, "remote", other)
-	b.WriteString(line)
+	b.WriteString(line + s.tableHead())
+	return b.String()
+}
+
+// tableHead is the head of the table of results.
+func (s *Side) tableHead() string {
+	cpu := ""
+	if s.CPU {
+		cpu = "    CPU_Util[%]"
+	}
 	switch {
 	case s.passive():
+		return ""
 	case s.Latency && s.fixedDuration:
-		b.WriteString(" #bytes        #iterations       t_avg[usec]    tps average\n")
+		return " #bytes        #iterations       t_avg[usec]    tps average\n"
 	case s.Latency:
-		b.WriteString(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n")
+		return " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n"
 	case s.Gbits:
-		b.WriteString(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n")
-	default:
-		b.WriteString(" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n")
+		return " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]" + cpu + "\n"
 	}
-	return b.String()
+	return " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]" + cpu + "\n"
 }
 
 // list prints the queue pairs of x as s prints them: addresses only where the other side writes or reads by them.
@@ -209,16 +220,31 @@ func (s *Side) Row(n Numbers) string {
 	switch {
 	case s.passive():
 		return ""
+	case s.CPU: // recorded below 0.1 Gbit/s alone
+		return fmt.Sprintf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f\t    %.2f\n", size, n.Iterations, 0.0, bw, n.Rate/1e6, n.CPU) + line
 	case s.Latency && s.fixedDuration:
 		return fmt.Sprintf(" %-7d       %d            %-7.2f        %-7.2f\n", size, n.Iterations, n.Average, n.Rate) + line
 	case s.Latency:
-		return fmt.Sprintf(" %-7d %-10d   %-7.2f        %-7.2f      %-7.2f  \t       %-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",
+		return s.samples(n) + fmt.Sprintf(" %-7d %-10d   %-7.2f        %-7.2f      %-7.2f  \t       %-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",
 			size, n.Iterations, n.Min, n.Max, n.Typical, n.Average, n.Stdev, n.P99, n.P999) + line
 	case own < 0.1:
 		return fmt.Sprintf(" %-7d    %d           %-7.6f            %-7.6f            %-7.6f\n", size, n.Iterations, 0.0, bw, n.Rate/1e6) + line
 	default:
 		return fmt.Sprintf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f\n", size, n.Iterations, 0.0, bw, n.Rate/1e6) + line
 	}
+}
+
+// samples are the latencies one by one, and the head of the table again.
+func (s *Side) samples(n Numbers) string {
+	if !s.Samples {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("#, usec\n")
+	for i, v := range n.Latencies {
+		fmt.Fprintf(&b, "%d, %g\n", i+1, v)
+	}
+	return b.String() + line + s.tableHead()
 }
 
 // number is the one number that was asked for.
