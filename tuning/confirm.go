@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,7 +23,11 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 	o := &t.e.Objective
 	d := Decision{From: a.setting, To: a.setting, Verdict: NoDifference}
 	for n := t.e.Looks.Confirm; ; n *= 2 {
-		if err := t.bring(ctx, n, a, b); err != nil {
+		if err := t.bring(ctx, n, a, b); errors.Is(err, errBudget) && d.J != nil {
+			d.Reason = "on fresh seeds it is not surely better, the budget has no more of them, and what there is is kept: J " + percent(*d.J)
+			d.Arms = []Arm{a.shown(""), b.shown("")}
+			return t.decide(d)
+		} else if err != nil {
 			return nil, err
 		}
 		d.Looks++

@@ -68,6 +68,7 @@ type Outcome struct {
 	Best    Setting `json:"best"` // Start when nothing better was found
 	Verdict Verdict `json:"verdict"`
 	Words   string  `json:"words"` // a sentence
+	Spent   bool    `json:"spent"` // the budget was over before the search was
 	Trip    string  `json:"trip"`  // the limit that ended it; "" = none
 	Left    string  `json:"left"`  // with State NeedsHands: what is not as it was, and the commands that help
 

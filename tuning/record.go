@@ -30,7 +30,8 @@ type Begin struct {
 	Vars      []Variable         `json:"vars"`
 	Base      Setting            `json:"base"`
 	Start     Setting            `json:"start"`
-	Workload  string             `json:"workload"` // its text
+	Workload  string             `json:"workload"`       // its text
+	Load      string             `json:"load,omitempty"` // what people call the workload; "" = nothing
 	Objective Objective          `json:"objective"`
 	Limits    Limits             `json:"limits"`
 	Budget    Budget             `json:"budget"`

@@ -172,7 +172,7 @@ func (l Looks) filled() Looks {
 func (t *tuner) begin() Begin {
 	e := &t.e
 	return Begin{
-		Schema: RecordSchema, At: e.Now().UTC(), Context: e.Context, Vars: t.vars, Base: e.Space.Base, Start: e.Start, Workload: e.Workload.String(),
+		Schema: RecordSchema, At: e.Now().UTC(), Context: e.Context, Vars: t.vars, Base: e.Space.Base, Start: e.Start, Workload: e.Workload.String(), Load: e.Workload.Name,
 		Objective: e.Objective, Limits: e.Limits, Budget: e.Budget, Method: e.Method, Seed: e.Seed, Looks: e.Looks,
 		Rounds: e.Rounds, Plain: e.Plain, PFC: t.pfc, Drifts: t.drifts, Guarded: t.guarded, Externals: t.externals,
 	}
@@ -207,14 +207,14 @@ func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 	err = t.explore(ctx)
 	o = Outcome{State: Done, Verdict: NoDifference}
 	if errors.Is(err, errBudget) {
-		o.State, err = Stopped, nil
+		o.State, o.Spent, err = Stopped, true, nil
 		t.untested = append(t.untested, fmt.Sprintf("what would have come after %d runs: the budget was spent (%s)", t.runs, t.step))
 	}
 	if err == nil {
 		t.reserve = 0
 		o.Confirmed, err = t.confirm(ctx)
 		if errors.Is(err, errBudget) {
-			o.State, err = Stopped, nil
+			o.State, o.Spent, err = Stopped, true, nil
 		}
 	}
 	t.conclude(&o, err)

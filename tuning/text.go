@@ -1,12 +1,40 @@
 package tuning
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/fabricctl/fabricctl/model/units"
 )
+
+// quantityNames are the words for quantities, in their order.
+func quantityNames() []string {
+	return []string{"number", "factor", "size", "share", "ratio", "rate", "time"}
+}
+
+// String is the word for q, as journals and results have it.
+func (q Quantity) String() string {
+	if names := quantityNames(); int(q) < len(names) {
+		return names[q]
+	}
+	return "quantity " + strconv.Itoa(int(q))
+}
+
+// MarshalText writes String.
+func (q Quantity) MarshalText() ([]byte, error) { return []byte(q.String()), nil }
+
+// UnmarshalText reads a word for a quantity.
+func (q *Quantity) UnmarshalText(b []byte) error {
+	i := slices.Index(quantityNames(), string(b))
+	if i < 0 {
+		return fmt.Errorf("%q is no quantity: want %s", b, strings.Join(quantityNames(), ", "))
+	}
+	*q = Quantity(i)
+	return nil
+}
 
 // Text is a value of v as people and YAML write it: 1/8, 1.6MB, 10%. Values that no model can hold are rounded to the nearest that
 // one can.

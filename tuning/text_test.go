@@ -38,4 +38,14 @@ func TestText(t *testing.T) {
 	if got, want := tuning.SettingText(vars, tuning.Setting{0.5, 2e5}), "alpha 1/2, kmax 200KB"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	for q := range tuning.Time + 1 {
+		var back tuning.Quantity
+		if b, err := q.MarshalText(); err != nil || back.UnmarshalText(b) != nil || back != q {
+			t.Errorf("%d: %q %v", q, b, err)
+		}
+	}
+	var q tuning.Quantity
+	if err := q.UnmarshalText([]byte("weight")); err == nil {
+		t.Errorf("weight is read as %s", q)
+	}
 }

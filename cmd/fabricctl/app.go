@@ -35,7 +35,8 @@ type system struct {
 
 // app holds the global flags and what they resolve to. One app serves one call.
 type app struct {
-	sys system
+	sys  system
+	args []string // of the call
 
 	fabric    []string
 	profiles  []string
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, sys system) int {
 
 // play runs one command whose output goes to screens.
 func play(ctx context.Context, args []string, sys system) int {
-	a := &app{sys: sys, log: slog.New(slog.DiscardHandler)}
+	a := &app{sys: sys, args: args, log: slog.New(slog.DiscardHandler)}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(sys.in)
@@ -162,7 +163,23 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 		}
 		return fail(exitUsage, "", "%w", err)
 	})
-	f := root.PersistentFlags()
+	a.globals(root.PersistentFlags())
+
+	for _, c := range []*cobra.Command{
+		a.newInit(), a.newImport(), a.newValidate(),
+		a.newSchema(),
+		a.newRules(), a.newProfiles(), a.newExplain(), a.newGraph(), a.newDeadlock(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
+		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
+		a.newDoctor(), a.newCheck(), a.newSim(), a.newTune(), a.newHost(),
+	} {
+		root.AddCommand(c)
+	}
+	a.complete(root)
+	return root
+}
+
+// globals registers the flags that every command has.
+func (a *app) globals(f *pflag.FlagSet) {
 	f.StringArrayVarP(&a.fabric, "fabric", "f", nil, "model file or directory; repeat for layers, later ones win")
 	f.StringArrayVar(&a.profiles, "profiles", nil, "directory of Profile documents below the model's own layers; repeat, later ones win (always first: $XDG_CONFIG_HOME/fabricctl/profiles)")
 	f.StringVarP(&a.output, "output", "o", "text", "text or json; plan and drift also markdown, validate also sarif, junit and github")
@@ -174,18 +191,6 @@ Look before you write:     fabricctl plan -f my-fabric/fabric.yaml -f my-fabric/
 	f.DurationVar(&a.timeout, "timeout", 0, "end the whole call after this time, for example 10m (0 = no limit)")
 	f.IntVar(&a.parallel, "parallel", 8, "devices worked on at the same time")
 	f.StringVar(&a.stateDir, "state-dir", "", "runs, leases and journals (default $XDG_STATE_HOME/fabricctl); one user's, shared by all operators who work as that user")
-
-	for _, c := range []*cobra.Command{
-		a.newInit(), a.newImport(), a.newValidate(),
-		a.newSchema(),
-		a.newRules(), a.newProfiles(), a.newExplain(), a.newGraph(), a.newDeadlock(), a.newRender(), a.newPlan(), a.newApply(), a.newDrift(),
-		a.newRuns(), a.newLock(), a.newHold(), a.newLab(), a.newDemo(), a.newVersion(), a.newCompletion(),
-		a.newDoctor(), a.newCheck(), a.newSim(), a.newHost(),
-	} {
-		root.AddCommand(c)
-	}
-	a.complete(root)
-	return root
 }
 
 // setup turns the global flags into what verbs use.

@@ -36,6 +36,7 @@ func (a *app) complete(root *cobra.Command) {
 	of := map[string]arguments{
 		"explain": a.completePorts, "hold": a.completePorts,
 		"runs show": a.completeRuns, "runs resume": a.completeRuns, "runs rollback": a.completeRuns, "lock break": a.completeLocks,
+		"tune show": a.completeTuned, "tune resume": a.completeTuned, "tune replay": a.completeTuned,
 		"init": files, "validate": files, "apply": files, "plan show": files, "schema": files,
 	}
 	var visit func(c *cobra.Command, path string)
@@ -43,8 +44,11 @@ func (a *app) complete(root *cobra.Command) {
 		if c.Flags().Lookup("device") != nil {
 			mustCompleteBy(c, "device", a.completeDevices)
 		}
-		if path == "sim" {
+		switch path {
+		case "sim":
 			a.completeSim(c)
+		case "tune run":
+			a.completeTune(c)
 		}
 		switch own := of[path]; {
 		case own != nil:

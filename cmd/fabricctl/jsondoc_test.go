@@ -25,7 +25,9 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
+	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/sim"
+	"github.com/fabricctl/fabricctl/tuning/stats"
 )
 
 // printed are the results of -o json, by schema.
@@ -38,6 +40,7 @@ var printed = map[string]any{
 	}{},
 	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
 	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "lab-load": labLoadJSON{}, "version": versionJSON{}, "sim": sim.Result{}, "sim-seeds": seedsJSON{}, "sim-grid": sim.GridResult{},
+	"tune": tuneJSON{}, "tunes": tunesJSON{}, "tune-replay": replayJSON{},
 	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},
 }
 
@@ -46,6 +49,7 @@ var shared = map[string]any{
 	"finding": diag.Finding{}, "pos": diag.Pos{}, "origin": originJSON{}, "facts": render.Facts{}, "caps": drivers.Caps{},
 	"held": journal.Hold{}, "settings": rollout.Ops{}, "group": rollout.Group{}, "attempt": rollout.Run{}, "change": render.Change{}, "step": stepJSON{},
 	"place": sim.Place{}, "times": sim.Times{}, "lost": sim.Drop{}, "end": sim.End{}, "traffic": sim.Group{},
+	"interval": stats.Interval{}, "arm": tuning.Arm{}, "decision": tuning.Decision{}, "variable": tuning.Variable{},
 }
 
 // opaque are objects that are said not to be for programs, or that are said to be those of another schema.

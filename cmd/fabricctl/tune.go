@@ -1,0 +1,266 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning"
+	"github.com/fabricctl/fabricctl/tuning/sim"
+)
+
+func (a *app) newTune() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tune",
+		Short: "Look for better settings by experiment, one variable at a time, with evidence",
+		Long: `Look for better settings of a lossless class by experiment: PFC and ECN thresholds are moved one at a time, a load is run under
+each setting, and statistics decide whether one is better. Everything is written down in a journal in the state directory, from which an
+experiment is shown, replayed and resumed (docs/tuning.md).`,
+		SuggestionsMinimumDistance: 2,
+		Args:                       wantVerb,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.newTuneRun(), a.newTuneResume(), a.newTuneReplay(), a.newTuneList(), a.newTuneShow())
+	return c
+}
+
+func (a *app) newTuneRun() *cobra.Command {
+	var o tuneFlags
+	names, docs := tuning.Standards()
+	loads := ""
+	for i := range names {
+		loads += fmt.Sprintf("  %-4s %s\n", names[i], docs[i])
+	}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run an experiment: which settings are best for this load",
+		Long: `Run an experiment on the model's fabric: what the model holds is the baseline; PFC alone shows how small xoff may be; formulas and
+ladders over the full range find the region; fine steps find the place; and a comparison with the baseline on fresh seeds confirms it. A setting
+that makes validate report an error is never tried, and one that loses packets of a lossless class never wins. "No difference", "this
+variable does nothing here" and "not the fabric: the host is slow" are answers too. Without --workload, the load is as ap below, with the
+hosts that there are.
+
+Standard loads of --workload:
+` + loads + `
+With --runner sim nothing but the model is needed, and no device is contacted. --runner lab and perftest write to devices, through the
+same engine as apply: what will be written, what it costs and which ports share what is edited is shown first, and asked for unless --yes is
+given. The devices must hold what the model says ("apply first"). When the experiment ends, however it ends, the baseline is restored; a trial
+that cannot be taken back by itself is taken back by the next start of tune.
+
+Exit 0 when the experiment has ended, whatever the answer: a budget that was used up is an end too, and -o json says what came of it. Exit 4
+when it was refused, a limit tripped or --gate failed (the baseline is back), 5 when the baseline is not back, 130 on Ctrl-C (it is back).`,
+		Example: "  fabricctl tune run -f examples/bench-ap --workload ap\n" +
+			"  fabricctl tune run -f fabric.yaml --workload 'incast:8,size=64KiB + victim + probe' --max-runs 300 -o json\n" +
+			"  fabricctl tune run -f fabric.yaml --variables kmax,alpha --scope leaf --dry-run\n" +
+			"  fabricctl tune run -f fabric.yaml -f inventory.yaml --runner perftest --test-hosts host1..host4 --max-time 2h",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.runTune(c.Context(), o) },
+	}
+	o.register(c)
+	return c
+}
+
+// experiment is a tuning experiment that is ready to begin.
+type experiment struct {
+	model loaded
+	flags tuneFlags
+	exp   tuning.Experiment
+	lab   tuning.Lab
+}
+
+func (a *app) runTune(ctx context.Context, o tuneFlags) error {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if a.readOnly && o.runner != runnerSim {
+		return fail(exitRefused, "leave --read-only away, or tune with --runner sim", "tune run: %w", drivers.ErrReadOnly)
+	}
+	x, err := a.experiment(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		printTunePlan(a.sys.out, x)
+		return nil
+	}
+	printTunePlan(a.sys.err, x)
+	return a.carryOut(ctx, x, rollout.NewRunID(time.Now()), nil, json)
+}
+
+// experiment makes an experiment of flags and the model. No device is contacted.
+func (a *app) experiment(ctx context.Context, o tuneFlags) (*experiment, error) {
+	m, err := a.mustLoad(ctx)
+	if err != nil {
+		return nil, err
+	}
+	class, err := tunedClass(m.net, o.class)
+	if err != nil {
+		return nil, err
+	}
+	w, err := o.load(m.net, class)
+	if err != nil {
+		return nil, err
+	}
+	space, found := tuning.NewSpace(m.fabric, tuning.SpaceOptions{Class: class, Variables: o.variables, Scope: o.scope, Workload: w, Live: o.runner != runnerSim})
+	a.simFindings(found)
+	if found.HasErrors() {
+		return nil, fail(exitError, "", "this cannot be tuned: %s; nothing was done", diag.Count(found.Count(diag.Error), "error"))
+	}
+	x := &experiment{model: m, flags: o}
+	x.exp = tuning.Experiment{
+		Context: tuning.Context{
+			Fabric: m.net.Fabric, Digest: m.digest(), Version: toolVersion(), Runner: o.runner, Command: a.args, Layers: a.fabric, Class: class,
+		},
+		Space: space, Workload: w, Sight: tuning.SightOf(m.net), Objective: o.objective, Budget: o.budget, Method: tuning.Method(o.method), Seed: o.seed,
+		Looks:    tuning.Looks{First: o.looks.first, Every: o.looks.every, Most: o.looks.most, Confirm: o.confirm},
+		Parallel: 1, PFCAlone: o.pfcOnly || o.runner == runnerSim, Rounds: o.rounds, Now: time.Now,
+	}
+	x.exp.Objective.PausedMost, x.exp.Limits.Pausing = part1(o.paused), part1(o.pausing)
+	x.exp.Budget.Time = units.Duration(o.maxTime)
+	return x, a.runner(x)
+}
+
+// part1 is a share as a part of 1.
+func part1(p units.Percent) float64 { return float64(p) / float64(100*units.OnePercent) }
+
+// runner gives x what makes its runs.
+func (a *app) runner(x *experiment) error {
+	switch x.flags.runner {
+	case runnerSim:
+		x.lab.Runner = newSimRunner(x.model.fabric, sim.Options{}, x.exp.Context.Class)
+		x.exp.Parallel = runtime.GOMAXPROCS(0)
+	}
+	return nil
+}
+
+// tunedClass is the class that is tuned: the one that was named, or the only lossless one.
+func tunedClass(net *intent.Net, name string) (string, error) {
+	lossless := slices.Sorted(func(yield func(string) bool) {
+		for c := range promised(net) {
+			if !yield(c) {
+				return
+			}
+		}
+	})
+	switch {
+	case name != "":
+		return name, nil // the space knows what is wrong with it
+	case len(lossless) == 0:
+		return "", fail(exitError, "make one lossless: true", "no class of the model is lossless; there is nothing to tune")
+	case len(lossless) > 1:
+		return "", usage("there are several lossless classes: give --class %s", strings.Join(lossless, " or --class "))
+	}
+	return lossless[0], nil
+}
+
+// load is the workload of the flags: a standard one, a text, a file, or the usual one.
+func (o *tuneFlags) load(net *intent.Net, class string) (observe.Workload, error) {
+	hosts, err := o.among(net)
+	if err != nil {
+		return observe.Workload{}, err
+	}
+	w, standard, err := tuning.Standard(o.workload, hosts)
+	switch {
+	case o.workload == "":
+		w, err = tuning.Usual(hosts, hostSpeed(net))
+	case !standard:
+		if w, err = readWorkload(o.workload); err != nil {
+			return w, err
+		}
+	}
+	if err != nil {
+		return w, fail(exitUsage, "give a --workload that fits, such as incast", "%w; nothing was done", err)
+	}
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		if p.Class == "" && p.DSCP == nil {
+			p.Class = class
+		}
+		if len(p.Hosts) == 0 && p.Kind != observe.Trace && p.Kind != observe.Victim {
+			p.Hosts = o.hosts
+		}
+	}
+	w.Duration, w.Warmup = cmp.Or(o.duration, w.Duration), cmp.Or(o.warmup, w.Warmup)
+	if err := w.Check(); err != nil {
+		return w, badWorkload(err)
+	}
+	return w, nil
+}
+
+// among are the hosts that belong to an experiment: those that were named, or all that are in service.
+func (o *tuneFlags) among(net *intent.Net) ([]string, error) {
+	var all []string
+	for i := range net.Devices {
+		if d := &net.Devices[i]; d.Host && d.State == intent.Active {
+			all = append(all, d.Name)
+		}
+	}
+	slices.SortFunc(all, intent.CompareNames)
+	if len(o.hosts) == 0 {
+		return all, nil
+	}
+	var some []string
+	for _, word := range o.hosts {
+		from, to, several := strings.Cut(word, "..")
+		if !several {
+			to = from
+		}
+		i, j := slices.Index(all, from), slices.Index(all, to)
+		for _, name := range []string{from, to} {
+			if !slices.Contains(all, name) {
+				return nil, noTestHost(net, name)
+			}
+		}
+		if j < i {
+			return nil, usage("--test-hosts %s: %s is before %s", word, to, from)
+		}
+		some = append(some, all[i:j+1]...)
+	}
+	return some, nil
+}
+
+// noTestHost says why a name is no host to test with.
+func noTestHost(net *intent.Net, name string) error {
+	switch d := net.Device(name); {
+	case d == nil:
+		return fmt.Errorf("--test-hosts: %w", noDevice(net, name))
+	case !d.Host:
+		return usage("--test-hosts: %s is a switch", name)
+	}
+	return usage("--test-hosts: %s is not active", name)
+}
+
+// hostSpeed is the speed of the links of most hosts; 0 where there are none.
+func hostSpeed(net *intent.Net) units.BitRate {
+	count := map[units.BitRate]int{}
+	best := units.BitRate(0)
+	for i := range net.Devices {
+		if d := &net.Devices[i]; d.Host {
+			for j := range d.Ports {
+				s := d.Ports[j].Speed
+				if count[s]++; count[s] > count[best] || count[s] == count[best] && s > best {
+					best = s
+				}
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/tuning"
+)
+
+// carryOut begins an experiment, or goes on with the one of h, and shows what came of it.
+func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.History, json bool) error {
+	dir, err := a.tuneDir()
+	if err != nil {
+		return err
+	}
+	unlock, err := lockTune(ctx, dir, id)
+	if err != nil {
+		return diskWords(err)
+	}
+	defer unlock()
+	hook, err := a.failpoints()
+	if err != nil {
+		return err
+	}
+	log, err := openTuneLog(dir, id, h == nil, journal.Options{Now: time.Now, Hook: hook})
+	if err != nil {
+		return diskWords(err)
+	}
+	fmt.Fprintf(a.sys.err, "run %s, journal %s\n", id, tunePath(dir, id))
+	t := a.tuneTeller()
+	var o tuning.Outcome
+	if h == nil {
+		o, err = tuning.Run(ctx, x.exp, x.lab, log, t.tell)
+	} else {
+		o, err = tuning.Resume(ctx, x.exp, h, x.lab, log, t.tell)
+	}
+	t.end()
+	err = errors.Join(err, log.Close())
+	r, _, unread := a.tuned(id)
+	if unread != nil {
+		return diskWords(errors.Join(err, unread))
+	}
+	if e := a.showTuned(r, false, json); e != nil {
+		return e
+	}
+	return a.tuneEnd(ctx, id, &o, err)
+}
+
+// openTuneLog is the journal of an experiment, to be written.
+func openTuneLog(dir, id string, fresh bool, o journal.Options) (*journal.Log, error) {
+	if fresh {
+		return journal.Create(tunePath(dir, id), o)
+	}
+	log, _, _, err := journal.Open(tunePath(dir, id), o)
+	return log, err
+}
+
+// tuneEnd is how an experiment ended, as an error where its exit code is not 0.
+func (a *app) tuneEnd(ctx context.Context, id string, o *tuning.Outcome, err error) error {
+	again := "fabricctl tune resume " + id + " goes on"
+	switch {
+	case o.State == tuning.NeedsHands:
+		return fail(exitNeedsHands, "", "the baseline is not back: %s", diag.OneLine(o.Left))
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
+		return fail(exitInterrupted, again, "%w; %s", context.Cause(ctx), baseline(o))
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return diskWords(err)
+	case o.State == tuning.Tripped:
+		return fail(exitRefused, "", "a limit tripped: %s; the baseline holds", diag.OneLine(o.Trip))
+	case err != nil:
+		return fail(exitError, again, "%w; %s", err, baseline(o))
+	}
+	return nil
+}
+
+// baseline says what holds after an experiment that did not reach its end.
+func baseline(o *tuning.Outcome) string {
+	if o.State == "" {
+		return "nothing was touched"
+	}
+	return "the baseline holds"
+}
+
+func (a *app) newTuneResume() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Finish an experiment that was interrupted or that died",
+		Long: `Finish an experiment: what was measured stands in its journal and is not measured again, what was decided is decided again in the same
+way, and then it goes on. Where devices were written and the baseline is not back, it is restored first. The model has to be the one that the
+experiment began with; -f is needed only where its layers are found elsewhere now.`,
+		Args: wantTuned,
+		RunE: func(c *cobra.Command, args []string) error { return a.runTuneResume(c.Context(), args[0], yes) },
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	r, h, err := a.tuned(id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.State == tuning.Done || r.Outcome != nil && r.Outcome.Spent:
+		return fail(exitError, "fabricctl tune show "+id+" shows its answer", "experiment %s has ended; there is nothing to finish", id)
+	case r.State == tuning.Running:
+		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", id)
+	}
+	o, err := a.flagsOf(h.Begin.Context.Command)
+	if err != nil {
+		return err
+	}
+	o.yes = o.yes || yes
+	if a.readOnly && o.runner != runnerSim {
+		return fail(exitRefused, "leave --read-only away", "tune resume: %w", drivers.ErrReadOnly)
+	}
+	if len(a.fabric) == 0 {
+		a.fabric = h.Begin.Context.Layers
+	}
+	x, err := a.experiment(ctx, o)
+	if err != nil {
+		return err
+	}
+	return a.carryOut(ctx, x, id, h, json)
+}
+
+// flagsOf reads the flags of tune run from the command that began an experiment.
+func (a *app) flagsOf(command []string) (tuneFlags, error) {
+	var o tuneFlags
+	then := &app{sys: a.sys}
+	c := &cobra.Command{Use: "run"}
+	then.globals(c.Flags())
+	o.register(c)
+	if err := c.ParseFlags(command); err != nil { // "tune" and "run" are left over
+
+		return o, fmt.Errorf("the command in the journal is not one of this version of fabricctl: %w", err)
+	}
+	return o, nil
+}
+
+type replayJSON struct {
+	Schema    string `json:"schema"`
+	ID        string `json:"id"`
+	Equal     bool   `json:"equal"`
+	Decisions int    `json:"decisions"`
+	Whole     bool   `json:"whole"`
+	Differs   string `json:"differs,omitempty"`
+}
+
+func (a *app) newTuneReplay() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay RUN",
+		Short: "Make all decisions of an experiment again, from its journal alone",
+		Long:  "Make all decisions of an experiment again, from what its journal has of runs, and compare them with those in the journal. No model is needed, and nothing is run. Exit 1 when a decision differs.",
+		Args:  wantTuned,
+		RunE: func(_ *cobra.Command, args []string) error {
+			json, err := a.wants("text", "json")
+			if err != nil {
+				return err
+			}
+			r, h, err := a.tuned(args[0])
+			if err != nil {
+				return err
+			}
+			ds, _, whole, err := tuning.Replay(h)
+			p := replayJSON{Schema: "fabricctl/tune-replay/v1", ID: r.ID, Equal: err == nil, Decisions: len(ds), Whole: whole}
+			if err != nil {
+				p.Differs = diag.OneLine(err.Error())
+			}
+			if json {
+				if err := a.printJSON(p); err != nil {
+					return err
+				}
+			} else {
+				a.printReplay(r, p)
+			}
+			if !p.Equal {
+				return done(exitError)
+			}
+			return nil
+		},
+	}
+}
+
+// printReplay says whether a replay came to the same.
+func (a *app) printReplay(r *tuneJSON, p replayJSON) {
+	if !p.Equal {
+		fmt.Fprintf(a.sys.out, "%s after %s: %s\n", show.Paint(show.Red, "differs"), diag.Count(p.Decisions, "decision"), p.Differs)
+		return
+	}
+	of := []string{diag.Count(p.Decisions, "decision"), "from " + diag.Count(r.Runs, "run")}
+	if !p.Whole {
+		of = append(of, "as far as the journal goes")
+	}
+	fmt.Fprintf(a.sys.out, "%s: %s\n", show.Paint(show.Green, "equal"), strings.Join(of, ", "))
+}

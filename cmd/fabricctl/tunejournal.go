@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/tuning"
+)
+
+// tuneJSON is an experiment as its journal tells it.
+type tuneJSON struct {
+	Schema    string            `json:"schema"`
+	ID        string            `json:"id"`
+	State     tuning.State      `json:"state"`
+	Begin     tuning.Begin      `json:"begin"`
+	Runs      int               `json:"runs"`
+	Rejected  int               `json:"rejected"`
+	Decisions []tuning.Decision `json:"decisions"`
+	Notices   []string          `json:"notices"`
+	Outcome   *tuning.Outcome   `json:"outcome"`        // null while it goes on, and of one that died
+	Gate      *tuning.Gated     `json:"gate"`           // what the program of --gate said; null = there was none, or it has not run
+	Torn      string            `json:"torn,omitempty"` // the journal's last line was not written whole
+}
+
+// tuneDir is where experiments are kept: ID.jsonl, ID.lock while a process works on it, and ID with what runners have kept of runs.
+func (a *app) tuneDir() (string, error) {
+	dir, err := a.state()
+	return filepath.Join(dir, "tune"), err
+}
+
+// tuneID is what an id looks like. It becomes part of file names.
+var tuneID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,27}$`)
+
+func tunePath(dir, id string) string     { return filepath.Join(dir, id+".jsonl") }
+func tuneLockPath(dir, id string) string { return filepath.Join(dir, id+".lock") }
+
+// lockTune keeps other processes away from an experiment until unlock is called or this process ends.
+func lockTune(ctx context.Context, dir, id string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	free, err := journal.Lock(ctx, tuneLockPath(dir, id), "tune "+id, 0)
+	var busy *journal.BusyError
+	if errors.As(err, &busy) {
+		return nil, fail(exitRefused, "wait until it has ended, or interrupt it", "another process (pid %d) works on experiment %s", busy.PID, id)
+	}
+	return free, err
+}
+
+// tuned reads an experiment, with its history.
+func (a *app) tuned(id string) (*tuneJSON, *tuning.History, error) {
+	dir, err := a.tuneDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !tuneID.MatchString(id) {
+		return nil, nil, usage("%q is not the id of an experiment", id)
+	}
+	recs, torn, err := journal.ReadFile(tunePath(dir, id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fail(exitError, seeTuned, "there is no experiment %s in %s", id, dir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := tuning.Read(recs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("experiment %s: %w", id, err)
+	}
+	r := tunedJSON(id, h, journal.Locked(tuneLockPath(dir, id)))
+	if torn != nil {
+		r.Torn = torn.String()
+	}
+	return r, h, nil
+}
+
+// tunedJSON is a history as it is printed.
+func tunedJSON(id string, h *tuning.History, alive bool) *tuneJSON {
+	r := &tuneJSON{Schema: "fabricctl/tune/v1", ID: id, State: h.State(alive), Begin: h.Begin, Decisions: h.Decisions, Notices: h.Notices, Outcome: h.End, Gate: h.Gate}
+	for _, m := range h.Measures {
+		r.Runs++
+		if m.Rejected != nil {
+			r.Rejected++
+		}
+	}
+	return r
+}
+
+// seeTuned is the hint where an experiment is not there.
+const seeTuned = "fabricctl tune list shows the experiments"
+
+// tuneSummary is an experiment in a list.
+type tuneSummary struct {
+	ID       string         `json:"id"`
+	State    tuning.State   `json:"state,omitempty"`
+	Started  time.Time      `json:"started,omitzero"`
+	Fabric   string         `json:"fabric,omitempty"`
+	Runner   string         `json:"runner,omitempty"`
+	Class    string         `json:"class,omitempty"`
+	Workload string         `json:"workload,omitempty"`
+	Runs     int            `json:"runs"`
+	Verdict  tuning.Verdict `json:"verdict,omitempty"`
+	Words    string         `json:"words,omitempty"`
+	Error    string         `json:"error,omitempty"` // the journal cannot be read
+}
+
+// allTuned lists the experiments of the state directory, oldest first.
+func (a *app) allTuned() ([]tuneSummary, error) {
+	dir, err := a.tuneDir()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	all := []tuneSummary{}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		if !ok || !tuneID.MatchString(id) {
+			continue
+		}
+		r, _, err := a.tuned(id)
+		if err != nil {
+			all = append(all, tuneSummary{ID: id, Error: diag.OneLine(err.Error())})
+			continue
+		}
+		s := tuneSummary{
+			ID: id, State: r.State, Started: r.Begin.At, Fabric: r.Begin.Context.Fabric, Runner: r.Begin.Context.Runner,
+			Class: r.Begin.Context.Class, Workload: cmp.Or(r.Begin.Load, r.Begin.Workload), Runs: r.Runs,
+		}
+		if o := r.Outcome; o != nil {
+			s.Verdict, s.Words = o.Verdict, o.Words
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(x, y tuneSummary) int { return cmp.Or(x.Started.Compare(y.Started), cmp.Compare(x.ID, y.ID)) })
+	return all, nil
+}
+
+// diskWords is an error of a journal in words that help.
+func diskWords(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fail(exitError, "make room, or name another place with --state-dir", "the disk of the journal is full: %w", err)
+	}
+	return err
+}

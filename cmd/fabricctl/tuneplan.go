@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/tuning"
+)
+
+// printTunePlan says what an experiment will move, write and risk, before it does.
+func printTunePlan(w io.Writer, x *experiment) {
+	e := &x.exp
+	fmt.Fprintf(w, "%s\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s, %s", e.Context.Fabric, e.Context.Class, runnerText(e.Context.Runner))))
+	for _, f := range planFacts(e) {
+		show.Hang(w, "  "+show.Pad(f.label, 11), f.text)
+	}
+	fmt.Fprintln(w)
+	show.Table(w, variableTable(e.Space))
+	if costs := costTable(e.Space.Vars); len(costs) > 0 {
+		fmt.Fprintln(w)
+		show.Table(w, costs)
+	}
+}
+
+// planFacts are what is to be done, in a few lines.
+func planFacts(e *tuning.Experiment) []answer {
+	load := e.Workload.String()
+	if e.Workload.Name != "" {
+		load = e.Workload.Name + ", which is " + load
+	}
+	facts := []answer{{label: "load", text: load}, {label: "start", text: tuning.SettingText(e.Space.Vars, e.Space.Base)}}
+	goal := fmt.Sprintf("J = ln goodput - %s ln p99.9", strconv.FormatFloat(e.Objective.Exchange, 'g', 4, 64))
+	switch {
+	case e.Objective.Lexicographic:
+		goal = "goodput first, then p99.9"
+	case e.Objective.Exchange == 0:
+		goal = "goodput alone"
+	}
+	if m := e.Objective.PausedMost; m > 0 {
+		goal += fmt.Sprintf("; no port towards a host stands still for more than %g %% of the time", 100*m)
+	}
+	facts = append(facts, answer{label: "best is", text: goal + "; no packet of a lossless class is lost"})
+	var limits []string
+	if e.Budget.Runs > 0 {
+		limits = append(limits, diag.Count(e.Budget.Runs, "run"))
+	}
+	if e.Budget.Time > 0 {
+		limits = append(limits, e.Budget.Time.String())
+	}
+	most := "no limit"
+	if len(limits) > 0 {
+		most = "at most " + strings.Join(limits, ", ")
+	}
+	facts = append(facts, answer{label: "runs", text: fmt.Sprintf("%s; %s, seed %d", most, e.Method, e.Seed)})
+	if len(e.Context.Devices) > 0 {
+		facts = append(facts, answer{label: "writes", text: show.NameList(e.Context.Devices)})
+	}
+	if len(e.Context.Ports) > 0 {
+		facts = append(facts, answer{label: "touches", text: "ports that share an object which is edited: " + show.Counted(e.Context.Ports, "port", "")})
+	}
+	for _, n := range e.Context.Note {
+		facts = append(facts, answer{label: "note", text: n})
+	}
+	return facts
+}
+
+// variableTable is a row for each variable: where it stands, between what it is moved, and what sets it.
+func variableTable(s *tuning.Space) [][]string {
+	rows := [][]string{{"  variable", "now", "from", "to", "sets"}}
+	for i := range s.Vars {
+		v := &s.Vars[i]
+		sets := strings.Join(v.Paths, ", ")
+		if v.External != nil {
+			sets = strings.Join(v.External.Set, " ")
+		}
+		rows = append(rows, []string{"  " + v.Name, v.Text(s.Base[i]), v.Text(v.Low), v.Text(v.High), sets})
+	}
+	return rows
+}
+
+// costTable is what moving variables costs, where that is known: a row for each platform and kind.
+func costTable(vars []tuning.Variable) [][]string {
+	var rows [][]string
+	for i := range vars {
+		for _, c := range vars[i].Costs {
+			kind := string(c.Kind)
+			switch c.Kind {
+			case tuning.Hitless:
+				kind = show.Paint(show.Green, kind)
+			case tuning.Flaps, tuning.Refused:
+				kind = show.Paint(show.Red, kind)
+			}
+			rows = append(rows, []string{"  " + vars[i].Name, c.Platform, show.NameList(c.Devices), kind, c.Why})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return append([][]string{{"  variable", "platform", "devices", "moving it", ""}}, rows...)
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning"
+	"github.com/fabricctl/fabricctl/tuning/stats"
+)
+
+// printTuned writes an experiment: the answer first, then what was decided on the way, what else is as good as it, and what was
+// not tried. With details each decision has its reason and its arms.
+func printTuned(w io.Writer, r *tuneJSON, details bool) {
+	b := &r.Begin
+	fmt.Fprintf(w, "%s\n\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s under %s, %s: %s", b.Context.Fabric, b.Context.Class, loadName(b.Load, b.Workload), runnerText(b.Context.Runner), tunedBy(b.Context.Runner))))
+	for _, f := range tuneAnswers(r) {
+		text := f.text
+		if f.style != show.Plain {
+			text = show.Paint(f.style, text)
+		}
+		show.Hang(w, show.Pad(f.label, 12), text)
+	}
+	if len(r.Decisions) > 0 {
+		fmt.Fprintln(w, "\ndecisions:")
+		show.Table(w, decisionTable(b.Vars, r.Decisions))
+	}
+	if details {
+		printReasons(w, b.Vars, r.Decisions)
+	}
+	if o := r.Outcome; o != nil {
+		if len(o.Pareto) > 0 {
+			fmt.Fprintln(w, "\nthat nothing tried beats in both goodput and p99.9:")
+			show.Table(w, armTable(b.Vars, o.Pareto))
+		}
+		sentences(w, "not tried", o.Untested)
+	}
+	sentences(w, "to be known", b.Context.Note)
+}
+
+// longLoad is how long the text of a workload may be where there is little room.
+const longLoad = 60
+
+// loadName is what a workload is called where there is little room.
+func loadName(name, text string) string {
+	switch {
+	case name != "":
+		return "load " + name
+	case len(text) > longLoad:
+		return "a load of several parts"
+	}
+	return text
+}
+
+// tunedBy says what an answer of a runner is worth.
+func tunedBy(runner string) string {
+	if runner == runnerPerftest {
+		return "measured on hosts"
+	}
+	return modelsAnswer
+}
+
+// runnerText is who made the runs.
+func runnerText(runner string) string {
+	switch runner {
+	case runnerSim:
+		return "with the simulator"
+	case runnerLab:
+		return "on an emulated fabric"
+	case runnerPerftest:
+		return "with verbs tests"
+	}
+	return "with " + runner
+}
+
+// tuneAnswers are the answer in a few lines.
+func tuneAnswers(r *tuneJSON) []answer {
+	b, o := &r.Begin, r.Outcome
+	if o == nil {
+		facts := []answer{{"state", stateWords(r), stateStyle(r.State)}, {"start", tuning.SettingText(b.Vars, b.Start), show.Plain}}
+		return append(facts, answer{"runs", diag.Count(r.Runs, "run") + " until now", show.Plain})
+	}
+	facts := []answer{{"answer", o.Words, verdictStyle(o.Verdict)}}
+	if r.State == tuning.Stopped && !o.Spent {
+		facts = []answer{{"ended by", o.Words, show.Plain}}
+	}
+	if r.State != tuning.Done {
+		facts = append(facts, answer{"state", stateWords(r), stateStyle(r.State)})
+	}
+	facts = append(facts, answer{"start", tuning.SettingText(b.Vars, b.Start), show.Plain})
+	if o.Best.Key() != b.Start.Key() {
+		facts = append(facts, answer{"best", tuning.SettingText(b.Vars, o.Best), show.Plain})
+	}
+	if c := o.Confirmed; c != nil {
+		if c.J != nil {
+			facts = append(facts, answer{"J", fmt.Sprintf("%s, %s on fresh seeds", effectText(c.J), diag.Count(c.J.N, "pair")), show.Plain})
+		}
+		if c.Goodput != nil {
+			facts = append(facts, answer{"goodput", changeText(c.Goodput), show.Plain})
+		}
+		if c.Tail != nil {
+			facts = append(facts, answer{"p99.9", changeText(c.Tail), show.Plain})
+		}
+	}
+	if b.Load == "" {
+		facts = append(facts, answer{"load", b.Workload, show.Plain})
+	}
+	runs := diag.Count(o.Runs, "run")
+	if o.Rejected > 0 {
+		runs += fmt.Sprintf(", %d of them rejected", o.Rejected)
+	}
+	if o.Took > 0 {
+		runs += " in " + lasting(o.Took)
+	}
+	facts = append(facts, answer{"runs", fmt.Sprintf("%s, seed %d, %s", runs, b.Seed, b.Method), show.Plain})
+	if o.Trip != "" {
+		facts = append(facts, answer{"tripped", o.Trip, show.Red})
+	}
+	if o.Left != "" {
+		facts = append(facts, answer{"left", o.Left, show.Red})
+	}
+	return facts
+}
+
+// stateWords is where an experiment stands.
+func stateWords(r *tuneJSON) string {
+	switch r.State {
+	case tuning.Running:
+		return "running"
+	case tuning.Done:
+		return "done"
+	case tuning.Stopped:
+		if r.Outcome != nil && r.Outcome.Spent {
+			return "its budget was spent before the search had ended" + baselineHolds(r)
+		}
+		return "stopped before its end" + baselineHolds(r)
+	case tuning.Tripped:
+		return "ended by a limit" + baselineHolds(r)
+	case tuning.NeedsHands:
+		return "needs hands: the baseline is not back"
+	case tuning.Dead:
+		if r.Begin.Context.Runner == runnerSim {
+			return "its process is gone; no device was written"
+		}
+		return "its process is gone, and nobody has said that the baseline is back"
+	}
+	return string(r.State)
+}
+
+// baselineHolds says what devices hold after an experiment that has ended.
+func baselineHolds(r *tuneJSON) string {
+	if r.Begin.Context.Runner == runnerSim {
+		return ""
+	}
+	return "; the baseline holds"
+}
+
+// stateStyle is how a state looks.
+func stateStyle(s tuning.State) show.Style {
+	switch s {
+	case tuning.Done:
+		return show.Green
+	case tuning.NeedsHands, tuning.Tripped, tuning.Dead:
+		return show.Red
+	case tuning.Stopped:
+		return show.Yellow
+	}
+	return show.Plain
+}
+
+// percent is a difference of natural logarithms of 0.012 as "+1.2".
+func percent(x float64) string {
+	decimals := 1
+	if math.Abs(x) >= 0.1 {
+		decimals = 0
+	}
+	return fmt.Sprintf("%+.*f", decimals, 100*x)
+}
+
+// effectText is a difference in J with its interval: "+1.2 % (0.8 to 1.6 at 99 %)".
+func effectText(i *stats.Interval) string {
+	return fmt.Sprintf("%s %% (%s to %s at %s %%)", percent(i.Est), percent(i.Low), percent(i.High), strconv.FormatFloat(100*i.Conf, 'g', 4, 64))
+}
+
+// changeText is a difference of logarithms as the change that it is.
+func changeText(i *stats.Interval) string {
+	grown := *i
+	grown.Est, grown.Low, grown.High = math.Expm1(i.Est), math.Expm1(i.Low), math.Expm1(i.High)
+	return effectText(&grown)
+}
+
+// decisionTable is a row for each decision.
+func decisionTable(vars []tuning.Variable, ds []tuning.Decision) [][]string {
+	rows := [][]string{{"", "step", "verdict", "J %", "interval", "runs", "moved"}}
+	for i := range ds {
+		d := &ds[i]
+		row := []string{"  " + strconv.Itoa(d.N), stepName(d), show.Paint(verdictStyle(d.Verdict), string(d.Verdict)), "-", "-", strconv.Itoa(d.Runs), movedText(vars, d.From, d.To)}
+		if d.J != nil {
+			row[3], row[4] = percent(d.J.Est), percent(d.J.Low)+" to "+percent(d.J.High)
+		}
+		if row[6] == "" {
+			row[6] = "-"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// printReasons writes why each decision was made, and what was compared.
+func printReasons(w io.Writer, vars []tuning.Variable, ds []tuning.Decision) {
+	for i := range ds {
+		d := &ds[i]
+		fmt.Fprintf(w, "\n%d %s, %s", d.N, stepName(d), diag.Count(d.Runs, "run"))
+		if d.Looks > 0 {
+			fmt.Fprintf(w, ", %s", diag.Count(d.Looks, "look"))
+		}
+		fmt.Fprintln(w)
+		if d.Reason != "" {
+			show.Hang(w, "  ", d.Reason)
+		}
+		if len(d.Arms) > 0 {
+			show.Table(w, armTable(vars, d.Arms))
+		}
+	}
+}
+
+// armTable is a row for each setting of a comparison.
+func armTable(vars []tuning.Variable, arms []tuning.Arm) [][]string {
+	head := []string{" "}
+	for i := range vars {
+		head = append(head, vars[i].Name)
+	}
+	rows := [][]string{append(head, "goodput", "p99.9", "J", "runs", "")}
+	for i := range arms {
+		x := &arms[i]
+		row := []string{" "}
+		for j := range vars {
+			cell := "-"
+			if j < len(x.Setting) {
+				cell = vars[j].Text(x.Setting[j])
+			}
+			row = append(row, cell)
+		}
+		tail := "-"
+		if x.P999 > 0 {
+			tail = lasting(units.Duration(x.P999 * float64(units.Second)))
+		}
+		rows = append(rows, append(row, rate(units.BitRate(x.Goodput)), tail, strconv.FormatFloat(x.J, 'f', 3, 64), strconv.Itoa(x.Runs), x.Left))
+	}
+	return rows
+}
+
+// tuneHints are the commands that come next after an experiment.
+func (a *app) tuneHints(r *tuneJSON) []string {
+	o := r.Outcome
+	words := func(verb string, more ...string) string {
+		line := append([]string{"fabricctl", "tune", verb, r.ID}, more...)
+		if a.stateDir != "" {
+			line = append(line, "--state-dir", quote(a.stateDir))
+		}
+		return strings.Join(line, " ")
+	}
+	hints := []string{"all decisions with their evidence: " + words("show", "--details"), "the same decisions again, from the journal alone: " + words("replay")}
+	if o == nil || o.State == tuning.Stopped && !o.Spent {
+		hints = append(hints, "go on: "+words("resume"))
+	}
+	return hints
+}
