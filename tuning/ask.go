@@ -26,6 +26,15 @@ func (t *tuner) ask(of string, in Setting, answer func(*Said)) (Said, error) {
 // candidate is the arm of a setting, rounded to what there can be, or nil when that is not to be tried: it is where we are, or lint
 // refuses it.
 func (t *tuner) candidate(in Setting) (*arm, error) {
+	out, err := t.rounded(in)
+	if err != nil || out.Key() == t.cur.key {
+		return nil, err
+	}
+	return t.checked(out)
+}
+
+// rounded is a setting as there can be one.
+func (t *tuner) rounded(in Setting) (Setting, error) {
 	s, err := t.ask("normal", in, func(s *Said) {
 		if f := t.e.Space.Normal; f != nil {
 			if out := f(in); out.Key() != in.Key() {
@@ -33,17 +42,10 @@ func (t *tuner) candidate(in Setting) (*arm, error) {
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := in
 	if s.Out != nil {
-		out = s.Out
+		return s.Out, err
 	}
-	if out.Key() == t.cur.key {
-		return nil, nil
-	}
-	return t.checked(out)
+	return in, err
 }
 
 // checked is the arm of a setting, or nil when lint refuses it.

@@ -40,6 +40,7 @@ type externalFile struct {
 		Ladder    []string       `yaml:"ladder"`
 		Whole     bool           `yaml:"whole"`
 		Linear    bool           `yaml:"linear"`
+		Least     bool           `yaml:"least"`
 		Step      string         `yaml:"step"`
 		Fine      string         `yaml:"fine"`
 		Tolerance units.Percent  `yaml:"tolerance"`
@@ -70,7 +71,7 @@ func ReadExternals(b []byte) ([]ExternalSpec, error) {
 	var specs []ExternalSpec
 	for i := range file.Variables {
 		x := &file.Variables[i]
-		v := Variable{Name: x.Name, Doc: diag.Line(x.Doc), Whole: x.Whole, Linear: x.Linear}
+		v := Variable{Name: x.Name, Doc: diag.Line(x.Doc), Whole: x.Whole, Linear: x.Linear, Least: x.Least}
 		v.External = &External{Set: x.Set, Read: x.Read, Tolerance: float64(x.Tolerance) / float64(100*units.OnePercent), Timeout: x.Timeout}
 		err := v.named()
 		if err == nil {
@@ -266,6 +267,9 @@ func (v *Variable) FromWord(text string) (float64, error) {
 // Holds reports whether a value that was read is the one that was set, as far as the knob tells them apart.
 func (v *Variable) Holds(set, read float64) bool {
 	const exact = 1e-9 // what is lost in decimal digits
+	if v.Of == Size || v.Of == Rate {
+		set = math.Round(set) // as Word writes it
+	}
 	return math.Abs(read-set) <= max(cmp.Or(v.External.Tolerance, exact), exact)*math.Abs(set)
 }
 

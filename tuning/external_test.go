@@ -17,6 +17,7 @@ const knobs = `variables:
     low: 16KB
     high: 4MB
     ladder: [4MB, 1MB, 256KB, 64KB, 16KB]
+    least: true
     tolerance: 2%
     timeout: 5s
     set: [ssh, router, set-limit, "{value}"]
@@ -32,7 +33,7 @@ func TestReadExternals(t *testing.T) {
 	}
 	want := []tuning.ExternalSpec{
 		{Variable: tuning.Variable{
-			Name: "queue-limit", Doc: "bytes that the bottleneck holds", Of: tuning.Size, Low: 16e3, High: 4e6, Ladder: []float64{16e3, 64e3, 256e3, 1e6, 4e6}, Step: 2, Fine: 1.25,
+			Name: "queue-limit", Doc: "bytes that the bottleneck holds", Of: tuning.Size, Low: 16e3, High: 4e6, Ladder: []float64{16e3, 64e3, 256e3, 1e6, 4e6}, Step: 2, Fine: 1.25, Least: true,
 			External: &tuning.External{Set: []string{"ssh", "router", "set-limit", "{value}"}, Read: []string{"ssh", "router", "show-limit"}, Tolerance: 0.02, Timeout: 5 * units.Second},
 		}},
 		{Variable: tuning.Variable{Name: "window", Low: 1, High: 64, Whole: true, Step: 2, Fine: 1.25, External: &tuning.External{Set: []string{"./set", "w={value}"}, Read: []string{"./get"}}}},
@@ -106,6 +107,9 @@ func TestWords(t *testing.T) {
 		if got, err := v.FromWord(said); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%q is %v, %v, want %s", said, got, err, want)
 		}
+	}
+	if exact := (tuning.Variable{Of: tuning.Size, External: &tuning.External{}}); !exact.Holds(1000.4, 1000) || exact.Holds(1000.6, 1000) {
+		t.Error("what is set is whole bytes, as the command was given them")
 	}
 	if !v.Holds(1000, 1019) || v.Holds(1000, 1021) {
 		t.Error("what holds may be 2% from what was set, and no more")

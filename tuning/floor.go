@@ -74,46 +74,31 @@ func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
 func (t *tuner) least(ctx context.Context, i int) error {
 	v := &t.vars[i]
 	t.at("ladder", v.Name)
-	from := t.cur
-	l := &leastSearch{t: t, i: i}
+	l := &leastSearch{t: t, i: i, from: t.cur, below: math.NaN()}
 	levels := slices.Clone(v.Ladder)
 	if len(levels) == 0 {
 		levels = []float64{v.Low, v.High}
 	}
 	slices.Sort(levels)
-	good, bad := math.NaN(), math.NaN()
 	for _, x := range slices.Backward(levels) {
-		holds, err := l.holds(ctx, x)
-		if err != nil {
+		if err := l.try(ctx, x); err != nil {
 			return err
 		}
-		if holds {
-			good = x
-		} else if !math.IsNaN(good) {
-			bad = x
+		if !math.IsNaN(l.below) {
 			break
 		}
 	}
-	for range mostBisections {
-		if math.IsNaN(bad) || v.close(good, bad) {
-			break
-		}
-		x := v.between(bad, good)
-		holds, err := l.holds(ctx, x)
-		if err != nil {
+	for l.good != nil && !math.IsNaN(l.below) && !v.close(l.good.setting[i], l.below) {
+		good, below := l.good, l.below
+		if err := l.try(ctx, v.between(below, good.setting[i])); err != nil {
 			return err
 		}
-		if holds {
-			good = x
-		} else {
-			bad = x
+		if l.good == good && l.below == below { // there is nothing between them
+			break
 		}
 	}
-	return l.conclude(from, good, bad)
+	return l.conclude()
 }
-
-// mostBisections is more than any range takes.
-const mostBisections = 40
 
 // close reports whether two values are so near that nothing is looked for between them.
 func (v *Variable) close(a, b float64) bool {
@@ -143,16 +128,44 @@ func (v *Variable) between(a, b float64) float64 {
 type leastSearch struct {
 	t     *tuner
 	i     int
-	top   *arm // the best that was seen
+	from  *arm
+	top   *arm    // the best that was seen
+	good  *arm    // the smallest that holds; nil = none does
+	below float64 // the largest value below it that does not, or that lint refuses; NaN = none
+	bad   *arm    // that of below; nil = lint refuses it
 	tried []*arm
 	looks int
 }
 
-// holds reports whether a value is as good as the best. It is looked at again until that is sure either way.
-func (l *leastSearch) holds(ctx context.Context, x float64) (bool, error) {
+// try finds out whether a value is as good as the best. One that lint refuses is none.
+func (l *leastSearch) try(ctx context.Context, x float64) error {
+	s, err := l.t.rounded(l.t.with(l.from.setting, l.i, x))
+	if err != nil {
+		return err
+	}
+	a, err := l.t.checked(s)
+	if err != nil || a != nil && slices.Contains(l.tried, a) {
+		return err
+	}
+	holds := false
+	if a != nil {
+		l.tried = append(l.tried, a)
+		if holds, err = l.holds(ctx, a); err != nil {
+			return err
+		}
+	}
+	switch {
+	case holds:
+		l.good = a
+	case l.good != nil:
+		l.below, l.bad = s[l.i], a
+	}
+	return nil
+}
+
+// holds reports whether a is as good as the best. It is looked at again until that is sure either way.
+func (l *leastSearch) holds(ctx context.Context, a *arm) (bool, error) {
 	t := l.t
-	a := t.armOf(t.with(t.cur.setting, l.i, x))
-	l.tried = append(l.tried, a)
 	for n := t.e.Looks.First; ; n += t.e.Looks.Every {
 		n = min(n, t.e.Looks.Most)
 		arms := []*arm{a}
@@ -183,20 +196,21 @@ func (l *leastSearch) holds(ctx context.Context, x float64) (bool, error) {
 }
 
 // conclude moves to the smallest that holds.
-func (l *leastSearch) conclude(from *arm, good, bad float64) error {
+func (l *leastSearch) conclude() error {
 	t := l.t
 	v := &t.vars[l.i]
-	d := Decision{From: from.setting, To: from.setting, Looks: l.looks, Verdict: Infeasible, Reason: "no value of " + v.Name + " holds what is wanted"}
-	if !math.IsNaN(good) {
-		to := t.armOf(t.with(from.setting, l.i, good))
-		if to != from && from.n() > 1 {
-			t.compare(&d, to, from, 1)
+	d := Decision{From: l.from.setting, To: l.from.setting, Looks: l.looks, Verdict: Infeasible, Reason: "no value of " + v.Name + " holds what is wanted"}
+	if to := l.good; to != nil {
+		if to != l.from && l.from.n() > 1 {
+			t.compare(&d, to, l.from, 1)
 		}
 		d.To, d.Verdict = to.setting, Plateau
-		d.Reason = fmt.Sprintf("%s is the least that is as good as the best, and breaks no limit", v.Text(good))
-		if !math.IsNaN(bad) {
-			d.Reason += fmt.Sprintf("; %s is not", v.Text(bad))
-			if why := t.armOf(t.with(from.setting, l.i, bad)).broken(&t.e.Objective); why != "" {
+		d.Reason = fmt.Sprintf("%s is the least that is as good as the best, and breaks no limit", v.Text(to.setting[l.i]))
+		if !math.IsNaN(l.below) {
+			d.Reason += fmt.Sprintf("; %s is not", v.Text(l.below))
+			if l.bad == nil {
+				d.Reason += ": lint refuses it"
+			} else if why := l.bad.broken(&t.e.Objective); why != "" {
 				d.Reason += ": " + why
 			}
 		}

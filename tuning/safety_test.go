@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/observe"
 )
 
@@ -279,6 +281,44 @@ func TestExternal(t *testing.T) {
 		return d.Verdict == Plateau && strings.Contains(d.Reason, "packets of lossless classes were lost")
 	}) {
 		t.Errorf("it does not say why less does not do: %+v", h.Decisions)
+	}
+}
+
+// TestLeastRounds: the smallest value is looked for among those that there can be, and that lint takes.
+func TestLeastRounds(t *testing.T) {
+	s := &Space{Base: Setting{65536}, Vars: []Variable{{Name: "limit", Of: Size, Low: 4096, High: 65536, Step: 2, Fine: 1.1, Least: true}}}
+	s.Normal = func(in Setting) Setting { return Setting{math.Ceil(in[0]/4096) * 4096} }
+	s.Check = func(in Setting) diag.List {
+		var l diag.List
+		if in[0] < 8192 {
+			l.Errorf("too-small", diag.Pos{}, "", "it is too small")
+		}
+		return l
+	}
+	for _, x := range []struct {
+		lossy, want float64 // what loses something, and the least that does not
+		why         string
+	}{
+		{20_000, 20_480, "; 16384B is not"},
+		{0, 8192, "; 4096B is not: lint refuses it"},
+	} {
+		tried := map[float64]bool{}
+		w := &surface{f: func(s Setting) float64 {
+			tried[s[0]] = true
+			if s[0] < x.lossy {
+				return -1
+			}
+			return 0
+		}}
+		e := experiment(s)
+		e.Parallel = 1
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: w}, log, nil)
+		ds := history(t, log.recs).Decisions
+		said := slices.ContainsFunc(ds, func(d Decision) bool { return d.Verdict == Plateau && strings.Contains(d.Reason, x.why) })
+		if err != nil || o.Best[0] != x.want || tried[4096] || !said {
+			t.Errorf("%+v %v, tried %v: %+v", o, err, tried, ds)
+		}
 	}
 }
 
