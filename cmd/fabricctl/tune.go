@@ -13,7 +13,6 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
-	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -93,7 +92,7 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 	if a.readOnly && o.runner != runnerSim {
 		return fail(exitRefused, "leave --read-only away, or tune with --runner sim", "tune run: %w", drivers.ErrReadOnly)
 	}
-	x, err := a.experiment(ctx, o)
+	x, err := a.experiment(ctx, o, nil)
 	if err != nil {
 		return err
 	}
@@ -105,8 +104,9 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 	return a.carryOut(ctx, x, rollout.NewRunID(time.Now()), nil, json)
 }
 
-// experiment makes an experiment of flags and the model. No device is contacted.
-func (a *app) experiment(ctx context.Context, o tuneFlags) (*experiment, error) {
+// experiment makes an experiment of flags and the model. No device is contacted; external variables are read, unless was says what they
+// were before an experiment that is gone on with.
+func (a *app) experiment(ctx context.Context, o tuneFlags, was map[string]float64) (*experiment, error) {
 	m, err := a.mustLoad(ctx)
 	if err != nil {
 		return nil, err
@@ -119,10 +119,9 @@ func (a *app) experiment(ctx context.Context, o tuneFlags) (*experiment, error) 
 	if err != nil {
 		return nil, err
 	}
-	space, found := tuning.NewSpace(m.fabric, tuning.SpaceOptions{Class: class, Variables: o.variables, Scope: o.scope, Workload: w, Live: o.runner != runnerSim})
-	a.simFindings(found)
-	if found.HasErrors() {
-		return nil, fail(exitError, "", "this cannot be tuned: %s; nothing was done", diag.Count(found.Count(diag.Error), "error"))
+	space, knobs, err := a.tuneSpace(ctx, m, class, w, o, was)
+	if err != nil {
+		return nil, err
 	}
 	x := &experiment{model: m, flags: o}
 	x.exp = tuning.Experiment{
@@ -135,6 +134,12 @@ func (a *app) experiment(ctx context.Context, o tuneFlags) (*experiment, error) 
 	}
 	x.exp.Objective.PausedMost, x.exp.Limits.Pausing = part1(o.paused), part1(o.pausing)
 	x.exp.Budget.Time = units.Duration(o.maxTime)
+	if knobs != nil {
+		x.lab.Knobs = knobs
+	}
+	if err := a.tuneCosts(ctx, x); err != nil {
+		return nil, err
+	}
 	return x, a.runner(x)
 }
 

@@ -134,7 +134,7 @@ func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
 	if len(a.fabric) == 0 {
 		a.fabric = h.Begin.Context.Layers
 	}
-	x, err := a.experiment(ctx, o)
+	x, err := a.experiment(ctx, o, h.Begin.Externals)
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ type held struct {
 	facts  render.Facts
 }
 
-// tuneReachOf finds what an experiment on a space touches, and fills in the costs of its variables. hosts are those that belong to it. What a
-// device holds comes from views; a device that is not among them is taken to hold the model, and nothing that nobody knows of.
-func tuneReachOf(f *model.Fabric, net *intent.Net, s *tuning.Space, hosts []string, views map[string]held) (*tuneReach, error) {
+// tuneReachOf finds what an experiment on a space touches, and fills in the costs of its variables. hosts are those that belong to it, and so do
+// ports ("leaf1:downlink-1", or with the device's own name of the port), whatever is behind them. What a device holds comes from views; a device that is not among them is taken to hold the model, and nothing that nobody knows of.
+func tuneReachOf(f *model.Fabric, net *intent.Net, s *tuning.Space, hosts, ports []string, views map[string]held) (*tuneReach, error) {
 	r := &tuneReach{}
 	touched := map[string]map[string]bool{} // by device, words of what leads to what is edited
 	for i := range s.Vars {
@@ -71,7 +71,7 @@ func tuneReachOf(f *model.Fabric, net *intent.Net, s *tuning.Space, hosts []stri
 	bystanders := bystandersOf(net, hosts)
 	for _, name := range slices.SortedFunc(maps.Keys(touched), intent.CompareNames) {
 		r.devices = append(r.devices, name)
-		r.portsOf(net, net.Device(name), touched[name], hosts, bystanders)
+		r.portsOf(net, net.Device(name), touched[name], hosts, ports, bystanders)
 	}
 	return r, nil
 }
@@ -240,7 +240,7 @@ func addCost(v *tuning.Variable, d *intent.Device, c tuning.Cost) {
 }
 
 // portsOf adds the ports of a device that are touched, and says whose lossless traffic they carry besides the experiment's.
-func (r *tuneReach) portsOf(net *intent.Net, d *intent.Device, touched map[string]bool, hosts, bystanders []string) {
+func (r *tuneReach) portsOf(net *intent.Net, d *intent.Device, touched map[string]bool, hosts, ports, bystanders []string) {
 	for i := range d.Ports {
 		p := &d.Ports[i]
 		if !touched[p.Iface] || p.Iface == "" {
@@ -251,6 +251,7 @@ func (r *tuneReach) portsOf(net *intent.Net, d *intent.Device, touched map[strin
 		pol := d.PolicyOf(p)
 		switch peer := net.Device(p.Peer); {
 		case d.Host || p.State != intent.Active || len(pol.Lossless()) == 0:
+		case slices.Contains(ports, name) || slices.Contains(ports, d.Name+":"+p.Iface):
 		case peer != nil && peer.Host:
 			if !slices.Contains(hosts, peer.Name) {
 				r.others = append(r.others, fmt.Sprintf("%s (%s)", name, peer.Name))

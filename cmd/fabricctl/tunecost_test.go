@@ -68,7 +68,7 @@ pmax on sonic/sn5600 (6): hitless
 		{"observed", tuning.SpaceOptions{Variables: []string{"kmax"}}, []string{"small/fabric.yaml", "../cmd/fabricctl/testdata/tune/observed.yaml"}, "kmax on sonic/sn5600 (4): unowned the model does not own it there, or the system has no such setting\nkmax on sonic/sn5600 (2): hitless\n"},
 	} {
 		m, s := tuned(t, x.options, x.layers...)
-		if _, err := tuneReachOf(m.fabric, m.net, s, allHosts(m), nil); err != nil {
+		if _, err := tuneReachOf(m.fabric, m.net, s, allHosts(m), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(x.want, costs(s)); d != "" {
@@ -82,16 +82,18 @@ func TestTuneReach(t *testing.T) {
 	m, s := tuned(t, tuning.SpaceOptions{Variables: []string{"kmax@leaf1"}}, "small/fabric.yaml")
 	for _, x := range []struct {
 		hosts  []string
+		ports  []string
 		others []string
 		refuse string
 	}{
-		{allHosts(m), nil, ""},
-		{[]string{"host1", "host2", "host3", "host4", "host5", "host6", "host7"}, []string{
+		{allHosts(m), nil, nil, ""},
+		{[]string{"host1", "host2", "host3", "host4", "host5", "host6", "host7"}, []string{"leaf1:uplink-1", "leaf1:Ethernet56", "leaf1:uplink-2"}, nil, ""},
+		{[]string{"host1", "host2", "host3", "host4", "host5", "host6", "host7"}, nil, []string{
 			"leaf1:downlink-8 (host8)", "leaf1:uplink-1 (host[8-32] (25 devices) may send over it)", "leaf1:uplink-2 (host[8-32] (25 devices) may send over it)",
 		}, "--allow-pfc-only: 3 ports carry lossless traffic that is not of the experiment and would lose ECN: leaf1:downlink-8 (host8), leaf1:uplink-1 (host[8-32]"},
-		{[]string{"host1", "host2"}, nil, "leaf1:downlink-3 (host3), leaf1:downlink-4 (host4), leaf1:downlink-5 (host5) and 5 more"},
+		{[]string{"host1", "host2"}, nil, nil, "leaf1:downlink-3 (host3), leaf1:downlink-4 (host4), leaf1:downlink-5 (host5) and 5 more"},
 	} {
-		r, err := tuneReachOf(m.fabric, m.net, s, x.hosts, nil)
+		r, err := tuneReachOf(m.fabric, m.net, s, x.hosts, x.ports, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +116,7 @@ func TestTuneReachHeld(t *testing.T) {
 	h := asModelled(m.net.Device("leaf1"))
 	profile := h.config.Get("QUEUE", "Ethernet0|3", "wred_profile")
 	h.config = append(h.config, render.Setting{Key: render.Key{Scope: "QUEUE", Object: "Ethernet504|3", Field: "wred_profile"}, Value: profile}).Sorted()
-	r, err := tuneReachOf(m.fabric, m.net, s, allHosts(m), map[string]held{"leaf1": h})
+	r, err := tuneReachOf(m.fabric, m.net, s, allHosts(m), nil, map[string]held{"leaf1": h})
 	if err != nil {
 		t.Fatal(err)
 	}

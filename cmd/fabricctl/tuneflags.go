@@ -27,6 +27,7 @@ const (
 type tuneFlags struct {
 	class, scope     string
 	variables        []string
+	external         string // file
 	workload         string
 	hosts, ports     []string // that the experiment may disturb
 	duration, warmup units.Duration
@@ -51,6 +52,7 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.class, "class", "", "lossless class that is tuned (default: the only one there is)")
 	f.StringSliceVar(&o.variables, "variables", nil, "what is moved, in this order (default alpha,kmax,kmin/kmax,pmax); tune variables lists what there is")
+	f.StringVar(&o.external, "external", "", "YAML file of variables that no dialect has: one command sets, one reads back; alone, nothing else is moved")
 	f.StringVar(&o.scope, "scope", "", "part of the fabric whose values are moved: a role or tier such as leaf (default: all of it)")
 	f.StringVarP(&o.workload, "workload", "w", "", "what traffic a setting is judged by: a standard load (ap, a, b, c), parts joined by + as sim takes them, or a YAML file")
 	f.StringVar(&o.runner, "runner", runnerSim, "who makes the runs: sim")
@@ -120,7 +122,7 @@ func (o *tuneFlags) checkLive() error {
 		flag  string
 		given bool
 	}{
-		{"--persist-trials", o.persist}, {"--allow-flaps", o.flaps}, {"--allow-jobs", o.jobs}, {"--accept-unverified", o.unverified}, {"--window", o.window.set},
+		{"--external", o.external != ""}, {"--persist-trials", o.persist}, {"--allow-flaps", o.flaps}, {"--allow-jobs", o.jobs}, {"--accept-unverified", o.unverified}, {"--window", o.window.set},
 	} {
 		if x.given {
 			return usage("%s is for devices, and --runner sim writes none", x.flag)

@@ -37,8 +37,9 @@ func (a *app) knobs(fabric string) *commands {
 	return &commands{env: hookEnv(a.sys.env, fabric), patience: knobPatience, grace: knobGrace, readOnly: a.readOnly}
 }
 
-// externals reads a file of external variables, and what each of them is now. Nothing is set.
-func (a *app) externals(ctx context.Context, file, fabric string) ([]tuning.ExternalSpec, *commands, error) {
+// externals reads a file of external variables, and what each of them is now, or was before an experiment that is gone on with. Nothing is
+// set.
+func (a *app) externals(ctx context.Context, file, fabric string, was map[string]float64) ([]tuning.ExternalSpec, *commands, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, fail(exitError, "", "external variables: %w", err)
@@ -49,6 +50,10 @@ func (a *app) externals(ctx context.Context, file, fabric string) ([]tuning.Exte
 	}
 	k := a.knobs(fabric)
 	for i := range specs {
+		if now, ok := was[specs[i].Name]; ok {
+			specs[i].Now = now
+			continue
+		}
 		if specs[i].Now, err = k.Get(ctx, &specs[i].Variable); err != nil {
 			return nil, nil, interrupted(ctx, fail(exitError, "run the command by hand: "+strings.Join(specs[i].External.Read, " "), "%w; nothing was changed", err))
 		}

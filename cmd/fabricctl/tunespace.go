@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/tuning"
+)
+
+// tuneSpace is what an experiment moves, and what sets its external variables; nil when there are none.
+func (a *app) tuneSpace(ctx context.Context, m loaded, class string, w observe.Workload, o tuneFlags, was map[string]float64) (*tuning.Space, *commands, error) {
+	options := tuning.SpaceOptions{Class: class, Variables: o.variables, Scope: o.scope, Workload: w, Live: o.runner != runnerSim}
+	var knobs *commands
+	if o.external != "" {
+		var err error
+		if options.Externals, knobs, err = a.externals(ctx, o.external, m.net.Fabric, was); err != nil {
+			return nil, nil, err
+		}
+	}
+	space, found := tuning.NewSpace(m.fabric, options)
+	a.simFindings(found)
+	if found.HasErrors() {
+		return nil, nil, fail(exitError, "", "this cannot be tuned: %s; nothing was done", diag.Count(found.Count(diag.Error), "error"))
+	}
+	return space, knobs, nil
+}
+
+// tuneCosts says in an experiment what moving its variables costs, what is written, and which ports share what is edited. Where devices are
+// to be written, they are asked what they hold, unless this is a dry run: a model alone does not know what an updater permits, or who else
+// uses an object. The phase without ECN is refused here where it would be at the cost of others.
+func (a *app) tuneCosts(ctx context.Context, x *experiment) error {
+	o, m := &x.flags, x.model
+	if o.runner == runnerSim { // nobody is disturbed
+		_, err := tuneReachOf(m.fabric, m.net, x.exp.Space, nil, nil, nil)
+		return err
+	}
+	hosts, err := o.among(m.net)
+	if err != nil {
+		return err
+	}
+	r, err := tuneReachOf(m.fabric, m.net, x.exp.Space, hosts, o.ports, nil)
+	if err != nil {
+		return err
+	}
+	if names := moved(x.exp.Space.Vars); !o.dry && len(names) > 0 {
+		views, err := a.views(ctx, m, names)
+		if err != nil {
+			return fail(exitError, "", "%w; nothing was changed", err)
+		}
+		if r, err = tuneReachOf(m.fabric, m.net, x.exp.Space, hosts, o.ports, views); err != nil {
+			return err
+		}
+	}
+	x.exp.Context.Devices, x.exp.Context.Ports = r.devices, r.ports
+	if o.pfcOnly {
+		return r.pfcAlone()
+	}
+	return nil
+}
+
+// moved are the devices on which some variable changes something.
+func moved(vars []tuning.Variable) (names []string) {
+	for i := range vars {
+		for _, c := range vars[i].Costs {
+			names = append(names, c.Devices...)
+		}
+	}
+	slices.SortFunc(names, intent.CompareNames)
+	return slices.Compact(names)
+}
