@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,5 +78,50 @@ func TestLabRunner(t *testing.T) {
 	}
 	if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context())); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBenchFabrics: on the fabrics that tuning is tried on, what the emulated fabric says is what the simulator says of the model, so that
+// what was found on one holds on the other.
+func TestBenchFabrics(t *testing.T) {
+	for load, dir := range map[string]string{"ap": "bench-ap", "b": "bench-b", "c": "bench-c"} {
+		text, err := os.ReadFile(filepath.Join("../../examples", dir, "fabric.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBench(t, string(text), dir+"/bench-box.yaml", dir+"/inventory.yaml")
+		b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+		a, m, _ := b.tuner(t)
+		w, ok, err := tuning.Standard(load, nil)
+		if !ok || err != nil {
+			t.Fatal(load, ok, err)
+		}
+		emulated, err := a.newLabRunner(m, w, "training")
+		if err != nil {
+			t.Fatal(err)
+		}
+		simulated := newSimRunner(m.fabric, sim.Options{}, "training")
+		sight, measures := tuning.SightOf(m.net), []*tuning.Measure{}
+		for _, r := range []tuning.Runner{simulated, emulated} {
+			o, err := r.Run(t.Context(), tuning.Trial{N: 1, Seed: 7, Workload: w})
+			if err != nil {
+				t.Fatalf("%s: %v", load, err)
+			}
+			x, err := sight.Measure(&o)
+			if err != nil {
+				t.Fatalf("%s: %v", load, err)
+			}
+			x.Notes = nil
+			measures = append(measures, x)
+		}
+		if d := cmp.Diff(measures[0], measures[1]); d != "" {
+			t.Errorf("%s (-simulator +lab):\n%s", load, d)
+		}
+		if measures[1].Drops == nil || measures[1].Marked == nil || measures[1].Paused == nil || measures[1].P999 == 0 {
+			t.Errorf("%s: not measured: %+v", load, measures[1])
+		}
+		if err := emulated.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
