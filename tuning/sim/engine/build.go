@@ -22,6 +22,10 @@ func newRun(cfg *Config) (*run, error) {
 	if s.stop == 0 {
 		s.stop = never - 1
 	}
+	if s.compat {
+		s.stop-- // it was asked for before all else, and is the first event of its time
+		s.drawn = newStreams(len(cfg.Switches)+len(cfg.NICs), cfg.Seed)
+	}
 	if cfg.Audit > 0 {
 		s.ledger = &ledger{every: cfg.Audit, left: cfg.Audit}
 	}
@@ -140,7 +144,7 @@ func (s *run) buildNIC(i int) {
 	n := &s.nics[i]
 	*n = nic{port: int32(c.Port), wakeAt: never, cnpHead: headOf(cnp, c.CNPMark, 0), cnpWait: c.CNPWait, cnpGap: c.CNPGap, cnpTo: uint8(c.CNPClass)}
 	if c.React.On {
-		n.react = newReact(&c.React)
+		n.react = newReact(&c.React, s.compat)
 	}
 	s.ports[c.Port].owner = int32(i)
 	n.grow(uint8(c.CNPClass))

@@ -33,7 +33,8 @@ type Config struct {
 	// acknowledgement, a NIC's answers go before all data and heed no pause, and duplicates are not acknowledged again. The
 	// frame that is over a threshold as the first is headroom, pools may be overfull, and a pause ends only when its own
 	// group gives bytes back. The ways are those of its hash, quantiles are in buckets of 1,000 bytes, and a run that
-	// hangs goes on until Stop. Overhead, Transport and Reaction of ports are still as given.
+	// hangs goes on until Stop. Rates are whole bits per second, and what is drawn are the reference's own numbers, those of its
+	// run number Seed. Overhead, Transport and Reaction of ports are still as given.
 	Compat   bool
 	Seed     uint64 // of marking and of whatever else is drawn
 	Overhead int32  // bytes on the wire for each frame besides its own: FCS 4, preamble 8 and gap 12 are 24

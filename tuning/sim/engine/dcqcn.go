@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"math"
+	"math/bits"
+)
+
 // The reaction point of DCQCN (Zhu et al., SIGCOMM 2015, section 3.1 and figure 7), in two families. In the paper's the rate
 // is cut at each notification and timers start anew with it. In the other one, which the reference simulator calls Mellanox's,
 // notifications set flags that a free-running timer of decreases and one of alpha read.
@@ -11,10 +16,11 @@ type react struct {
 	Reaction
 	keep  float64     // 1 - G
 	decay [64]float64 // keep to the power of 2^i
+	each  bool        // alpha fades step by step, as in the reference: the last digit differs
 }
 
-func newReact(c *Reaction) *react {
-	r := &react{Reaction: *c, keep: 1 - c.G}
+func newReact(c *Reaction, each bool) *react {
+	r := &react{Reaction: *c, keep: 1 - c.G, each: each}
 	x := r.keep
 	for i := range r.decay {
 		r.decay[i] = x
@@ -61,12 +67,12 @@ func (s *run) notified(q *sender, r *react) {
 		c.nextAlpha = s.now + r.AlphaTimer
 		return
 	}
-	c.fade(r, s.now)
+	c.fade(r, s.ticked(r.AlphaTimer))
 	c.seen = true
 	if !c.due {
 		c.due = true
-		if c.nextCut <= s.now {
-			c.nextCut += ((s.now-c.nextCut)/r.CutTimer + 1) * r.CutTimer
+		if t := s.ticked(r.CutTimer); c.nextCut <= t {
+			c.nextCut += ((t-c.nextCut)/r.CutTimer + 1) * r.CutTimer
 		}
 	}
 }
@@ -84,12 +90,28 @@ func (c *rp) fade(r *react, t Time) {
 		c.seen = false
 	}
 	n--
+	if r.each {
+		for range n {
+			c.alpha = float64(c.alpha * r.keep)
+		}
+		return
+	}
 	for i := 0; n != 0; i++ {
 		if n&1 != 0 {
 			c.alpha = float64(c.alpha * r.decay[i])
 		}
 		n >>= 1
 	}
+}
+
+// ticked is until when a timer of this period has ended before the event that is dealt with: until now, or just before where it
+// was started, a period ago, after the event was asked for. With Compat alone does it matter: events of one nanosecond are
+// many, and the reference takes them in the order in which they were asked for.
+func (s *run) ticked(period Time) Time {
+	if s.compat && s.now-period >= s.since {
+		return s.now - 1
+	}
+	return s.now
 }
 
 // catchUp does what timers did until now. At the same time, an increase comes before a decrease.
@@ -101,7 +123,7 @@ func (s *run) catchUp(q *sender, r *react) {
 			cut = c.nextCut
 		}
 		if c.nextRise <= cut {
-			if c.nextRise > s.now {
+			if c.nextRise > s.ticked(r.RateTimer) {
 				break
 			}
 			c.nextRise += r.RateTimer
@@ -109,7 +131,7 @@ func (s *run) catchUp(q *sender, r *react) {
 			c.rises++
 			continue
 		}
-		if cut > s.now {
+		if cut > s.ticked(r.CutTimer) {
 			break
 		}
 		s.cut(q, r, cut)
@@ -129,7 +151,7 @@ func (s *run) cut(q *sender, r *react, at Time) {
 	if r.ClampTarget || c.rises != 0 || c.fills != 0 {
 		c.target = c.rate
 	}
-	s.setRate(q, max(float64(r.MinRate), float64(c.rate*(1-float64(c.alpha*0.5)))))
+	s.setRate(q, max(float64(r.MinRate), s.kept(c.rate*(1-float64(c.alpha*0.5)))))
 	c.rises, c.fills = 0, 0
 	c.nextRise = at + r.RateTimer
 	c.bytes = r.ByteCounter
@@ -150,7 +172,7 @@ func (s *run) rise(q *sender, r *react) {
 		c.target += float64(r.AI)
 	}
 	c.target = min(c.target, float64(q.line))
-	s.setRate(q, float64(c.rate*0.5)+float64(c.target*0.5))
+	s.setRate(q, s.kept(c.rate*0.5)+s.kept(c.target*0.5))
 }
 
 // counted tells the byte counter of a frame.
@@ -163,6 +185,14 @@ func (s *run) counted(q *sender, r *react, size int64) {
 	}
 }
 
+// kept is a rate as it is kept: the reference keeps whole bits per second.
+func (s *run) kept(rate float64) float64 {
+	if s.compat {
+		return math.Floor(rate)
+	}
+	return float64(rate)
+}
+
 // setRate is the only one that changes a flow's rate. What was computed of when the flow may send next stays.
 func (s *run) setRate(q *sender, rate float64) {
 	q.cc.rate = rate
@@ -172,7 +202,8 @@ func (s *run) setRate(q *sender, rate float64) {
 // gapOf is how long after the start of a frame the next one may start.
 func (s *run) gapOf(q *sender, size uint16) Time {
 	if s.compat {
-		return Time(float64(size)*8/q.cc.rate*1e9) * Nanosecond
+		ns, _ := bits.Mul64(uint64(float64(size)*8/q.cc.rate*(1<<64)), 1e9) // of seconds in 64 binary digits, cut
+		return Time(ns) * Nanosecond
 	}
 	if q.cc.rate >= float64(q.line) {
 		return s.serial(&s.ports[s.nics[q.nic].port], size)

@@ -122,10 +122,13 @@ func (s *run) wakeNIC(p *port, pi int32, n *nic) {
 	at := p.busy
 	switch {
 	case p.flags&owing != 0 || p.ready&^p.halted != 0:
-	case n.data&^p.halted != 0 && len(n.paced) > 0:
+	case (s.compat || n.data&^p.halted != 0) && len(n.paced) > 0:
 		at = max(at, s.snd[n.paced[0]].next)
 	default:
 		return
+	}
+	if s.compat && p.busy > s.now {
+		at = p.busy // where the reference looks at what waits, and asks for the next event
 	}
 	if n.wakeAt != never {
 		if n.wakeAt <= at {
@@ -133,7 +136,7 @@ func (s *run) wakeNIC(p *port, pi int32, n *nic) {
 		}
 		s.wheel.clear(pi)
 	}
-	n.wakeAt = at
+	n.wakeAt, n.asked = at, s.now
 	if at > p.busy {
 		s.at(pi, at)
 		return

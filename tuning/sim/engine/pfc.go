@@ -35,6 +35,9 @@ func (s *run) queueFrame(p *port, pi int32, f uint8) {
 func (s *run) push(p *port, pi int32, f uint8) {
 	c := &s.cold[pi]
 	c.frames = append(c.frames, f)
+	if s.drawn != nil {
+		s.drawn.next() // the reference numbers these frames at random
+	}
 	p.flags |= owing
 	if p.flags&isNIC != 0 {
 		s.offer(p, pi)

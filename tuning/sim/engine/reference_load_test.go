@@ -29,6 +29,7 @@ type recorded struct {
 	Rates   []row
 	Pauses  []row
 	Spreads []row
+	Further bool // it is not one of ours
 }
 
 // input is a file of inputs.
@@ -260,6 +261,7 @@ func everyRun(t testing.TB) []*recorded {
 	}
 	for _, r := range records(t, dir) {
 		if !slices.ContainsFunc(all, func(o *recorded) bool { return reflect.DeepEqual(o, r) }) {
+			r.Further = true
 			all = append(all, r)
 		}
 	}

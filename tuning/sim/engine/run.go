@@ -40,6 +40,10 @@ type run struct {
 	stop    Time
 	limit   Time // where something else than the next event is due: the end, or a look at whether anything moves
 
+	// With Compat alone: when the event that is dealt with was asked for, and what is drawn.
+	since Time
+	drawn *streams
+
 	events, packets, hash uint64
 	resetAt               Time // since when statistics count
 	series                series
@@ -123,11 +127,14 @@ func (s *run) breathe(ctx context.Context) {
 
 // deal deals with the event of a slot.
 func (s *run) deal(id int32) {
+	s.since = s.now
 	switch {
 	case id < s.wires:
 		p := &s.ports[id]
 		if p.flags&isNIC != 0 {
-			s.nics[p.owner].wakeAt = never
+			n := &s.nics[p.owner]
+			n.wakeAt = never
+			s.since = n.asked
 			s.offer(p, id)
 			return
 		}

@@ -49,6 +49,9 @@ func (s *run) arrival(pi int32) {
 	w := &p.wire
 	k := w.buf[w.head&uint32(len(w.buf)-1)].packet
 	w.head++
+	if s.compat {
+		s.since = s.now - p.delay - s.serial(p, k.size)
+	}
 	if w.head != w.tail {
 		f := &w.buf[w.head&uint32(len(w.buf)-1)]
 		s.wheel.set(s.wires+pi, s.now+Time(f.later), s.cur+uint64(f.laterSeq))

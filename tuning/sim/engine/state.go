@@ -151,6 +151,7 @@ type nic struct {
 	data    uint8   // classes that have flows
 	paced   []int32 // heap of flows by when they may send next
 	wakeAt  Time
+	asked   Time   // when that was decided
 	cnpHead uint32 // kind and mark of notifications
 	cnpWait Time
 	cnpGap  Time

@@ -40,7 +40,7 @@ func (c *Config) patience(timers bool) Time {
 // pass deals with the limit, which lies before the next event, and reports whether the run ends there.
 func (s *run) pass(next Time) bool {
 	if next > s.stop {
-		s.now = s.stop
+		s.now = max(s.stop, s.cfg.Stop)
 		return true
 	}
 	s.look()

@@ -100,12 +100,16 @@ func (s *run) draw(w *swtch, q *queue) bool {
 	if q.bytes > q.kmax {
 		return true
 	}
+	p := float64(q.bytes-q.kmin) * q.slope
+	if s.drawn != nil {
+		return s.drawn.next() < p
+	}
 	x := w.rng // xorshift64 of Marsaglia 2003
 	x ^= x << 13
 	x ^= x >> 7
 	x ^= x << 17
 	w.rng = x
-	return float64(x>>11)*(1.0/(1<<53)) < float64(q.bytes-q.kmin)*q.slope
+	return float64(x>>11)*(1.0/(1<<53)) < p
 }
 
 // unfit drops a frame that is too long for a port, or that no group takes.
