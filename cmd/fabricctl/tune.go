@@ -77,6 +77,7 @@ type experiment struct {
 	flags tuneFlags
 	exp   tuning.Experiment
 	lab   tuning.Lab
+	gate  *tuning.Gate // nil: none
 }
 
 func (a *app) runTune(ctx context.Context, o tuneFlags) error {
@@ -101,12 +102,15 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 		return nil
 	}
 	printTunePlan(a.sys.err, x)
+	if err := a.agree(ctx, x); err != nil {
+		return err
+	}
 	return a.carryOut(ctx, x, rollout.NewRunID(time.Now()), nil, json)
 }
 
-// experiment makes an experiment of flags and the model. No device is contacted; external variables are read, unless was says what they
-// were before an experiment that is gone on with.
-func (a *app) experiment(ctx context.Context, o tuneFlags, was map[string]float64) (*experiment, error) {
+// experiment makes an experiment of flags and the model. Where devices will be written they are read, and external variables are; nothing is
+// changed, but for what a dead experiment has left. h is that which is to be resumed; nil for a new one.
+func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*experiment, error) {
 	m, err := a.mustLoad(ctx)
 	if err != nil {
 		return nil, err
@@ -119,11 +123,24 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, was map[string]float6
 	if err != nil {
 		return nil, err
 	}
+	x := &experiment{model: m, flags: o}
+	if o.gate != "" {
+		if x.gate, err = readGate(o.gate); err != nil {
+			return nil, err
+		}
+	}
+	var was map[string]float64
+	if h != nil {
+		was = h.Begin.Externals
+	} else if x.live() && !o.dry {
+		if err := a.knobsBack(ctx, m.net.Fabric); err != nil {
+			return nil, err
+		}
+	}
 	space, knobs, err := a.tuneSpace(ctx, m, class, w, o, was)
 	if err != nil {
 		return nil, err
 	}
-	x := &experiment{model: m, flags: o}
 	x.exp = tuning.Experiment{
 		Context: tuning.Context{
 			Fabric: m.net.Fabric, Digest: m.digest(), Version: toolVersion(), Runner: o.runner, Command: a.args, Layers: a.fabric, Class: class,
@@ -137,24 +154,21 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, was map[string]float6
 	if knobs != nil {
 		x.lab.Knobs = knobs
 	}
+	if err := x.within(time.Now()); err != nil {
+		return nil, err
+	}
+	if !x.live() {
+		x.lab.Runner = newSimRunner(m.fabric, sim.Options{}, class)
+		x.exp.Parallel = runtime.GOMAXPROCS(0)
+	}
 	if err := a.tuneCosts(ctx, x); err != nil {
 		return nil, err
 	}
-	return x, a.runner(x)
+	return x, o.allowed(space.Vars)
 }
 
 // part1 is a share as a part of 1.
 func part1(p units.Percent) float64 { return float64(p) / float64(100*units.OnePercent) }
-
-// runner gives x what makes its runs.
-func (a *app) runner(x *experiment) error {
-	switch x.flags.runner {
-	case runnerSim:
-		x.lab.Runner = newSimRunner(x.model.fabric, sim.Options{}, x.exp.Context.Class)
-		x.exp.Parallel = runtime.GOMAXPROCS(0)
-	}
-	return nil
-}
 
 // tunedClass is the class that is tuned: the one that was named, or the only lossless one.
 func tunedClass(net *intent.Net, name string) (string, error) {
@@ -169,7 +183,7 @@ func tunedClass(net *intent.Net, name string) (string, error) {
 	case name != "":
 		return name, nil // the space knows what is wrong with it
 	case len(lossless) == 0:
-		return "", fail(exitError, "make one lossless: true", "no class of the model is lossless; there is nothing to tune")
+		return "", nil // nor does it matter, where what is moved is not of the model
 	case len(lossless) > 1:
 		return "", usage("there are several lossless classes: give --class %s", strings.Join(lossless, " or --class "))
 	}

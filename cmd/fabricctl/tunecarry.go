@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -18,7 +20,7 @@ import (
 )
 
 // carryOut begins an experiment, or goes on with the one of h, and shows what came of it.
-func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.History, json bool) error {
+func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.History, json bool) (err error) {
 	dir, err := a.tuneDir()
 	if err != nil {
 		return err
@@ -32,9 +34,24 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 	if err != nil {
 		return err
 	}
+	end, err := a.attach(ctx, x, id)
+	if err != nil {
+		return a.unbegun(dir, id, err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if h != nil {
+		if err := sameFirmware(&h.Begin.Context, &x.exp.Context); err != nil {
+			return err
+		}
+	}
 	log, err := openTuneLog(dir, id, h == nil, journal.Options{Now: time.Now, Hook: hook})
 	if err != nil {
 		return diskWords(err)
+	}
+	if h != nil && h.Touched {
+		if err := a.broughtBack(ctx, id, h, x.lab, log); err != nil {
+			return errors.Join(err, log.Close())
+		}
 	}
 	fmt.Fprintf(a.sys.err, "run %s, journal %s\n", id, tunePath(dir, id))
 	t := a.tuneTeller()
@@ -45,6 +62,9 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 		o, err = tuning.Resume(ctx, x.exp, h, x.lab, log, t.tell)
 	}
 	t.end()
+	if err == nil {
+		err = a.gate(ctx, x, id, &o, log)
+	}
 	err = errors.Join(err, log.Close())
 	r, _, unread := a.tuned(id)
 	if unread != nil {
@@ -53,7 +73,15 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 	if e := a.showTuned(r, false, json); e != nil {
 		return e
 	}
-	return a.tuneEnd(ctx, id, &o, err)
+	return a.tuneEnd(ctx, r, &o, err)
+}
+
+// unbegun is the error of an experiment that was not begun: nothing is left of it.
+func (a *app) unbegun(dir, id string, err error) error {
+	if _, e := os.Stat(tunePath(dir, id)); errors.Is(e, fs.ErrNotExist) {
+		_ = os.Remove(tuneLockPath(dir, id))
+	}
+	return diskWords(err)
 }
 
 // openTuneLog is the journal of an experiment, to be written.
@@ -66,8 +94,8 @@ func openTuneLog(dir, id string, fresh bool, o journal.Options) (*journal.Log, e
 }
 
 // tuneEnd is how an experiment ended, as an error where its exit code is not 0.
-func (a *app) tuneEnd(ctx context.Context, id string, o *tuning.Outcome, err error) error {
-	again := "fabricctl tune resume " + id + " goes on"
+func (a *app) tuneEnd(ctx context.Context, r *tuneJSON, o *tuning.Outcome, err error) error {
+	again := "fabricctl tune resume " + r.ID + " goes on"
 	switch {
 	case o.State == tuning.NeedsHands:
 		return fail(exitNeedsHands, "", "the baseline is not back: %s", diag.OneLine(o.Left))
@@ -79,6 +107,8 @@ func (a *app) tuneEnd(ctx context.Context, id string, o *tuning.Outcome, err err
 		return fail(exitRefused, "", "a limit tripped: %s; the baseline holds", diag.OneLine(o.Trip))
 	case err != nil:
 		return fail(exitError, again, "%w; %s", err, baseline(o))
+	case r.Gate != nil && !r.Gate.Passed:
+		return fail(exitRefused, "", "the gate refused the result: %s; the baseline holds", diag.OneLine(r.Gate.Why))
 	}
 	return nil
 }
@@ -134,8 +164,12 @@ func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
 	if len(a.fabric) == 0 {
 		a.fabric = h.Begin.Context.Layers
 	}
-	x, err := a.experiment(ctx, o, h.Begin.Externals)
+	x, err := a.experiment(ctx, o, h)
 	if err != nil {
+		return err
+	}
+	printTunePlan(a.sys.err, x)
+	if err := a.agree(ctx, x); err != nil {
 		return err
 	}
 	return a.carryOut(ctx, x, id, h, json)

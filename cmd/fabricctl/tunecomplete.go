@@ -13,10 +13,11 @@ import (
 func (a *app) completeTune(c *cobra.Command) {
 	for _, f := range []string{
 		"exchange", "tie", "max-paused", "max-host-pause", "max-runs", "max-time", "window", "seed", "looks", "confirm", "rounds", "duration", "warmup",
+		"test-port", "settle",
 	} {
 		mustComplete(c, f)
 	}
-	mustComplete(c, "runner", runnerSim)
+	mustComplete(c, "runner", runnerSim, runnerLab, runnerPerftest)
 	mustComplete(c, "method", string(tuning.OFAT), string(tuning.NelderMead), string(tuning.FullGrid))
 	mustCompleteBy(c, "workload", func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, _ := tuning.Standards()

@@ -29,7 +29,7 @@ type tuneFlags struct {
 	variables        []string
 	external         string // file
 	workload         string
-	hosts, ports     []string // that the experiment may disturb
+	hosts, ports     []string // that belong to the experiment
 	duration, warmup units.Duration
 	runner           string
 	method           string
@@ -45,17 +45,19 @@ type tuneFlags struct {
 	pfcOnly, persist bool
 	flaps, jobs      bool
 	unverified       bool
+	gate             string
+	perftest         perftestFlags
 	yes, dry         bool
 }
 
 func (o *tuneFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.class, "class", "", "lossless class that is tuned (default: the only one there is)")
-	f.StringSliceVar(&o.variables, "variables", nil, "what is moved, in this order (default alpha,kmax,kmin/kmax,pmax); tune variables lists what there is")
+	f.StringSliceVar(&o.variables, "variables", nil, "what is moved, in this order (default alpha,kmax,kmin/kmax,pmax); docs/tuning.md has all")
 	f.StringVar(&o.external, "external", "", "YAML file of variables that no dialect has: one command sets, one reads back; alone, nothing else is moved")
 	f.StringVar(&o.scope, "scope", "", "part of the fabric whose values are moved: a role or tier such as leaf (default: all of it)")
 	f.StringVarP(&o.workload, "workload", "w", "", "what traffic a setting is judged by: a standard load (ap, a, b, c), parts joined by + as sim takes them, or a YAML file")
-	f.StringVar(&o.runner, "runner", runnerSim, "who makes the runs: sim")
+	f.StringVar(&o.runner, "runner", runnerSim, "who makes the runs: sim, lab (an emulated fabric) or perftest (verbs tests on the hosts)")
 	f.StringVar(&o.method, "method", string(tuning.OFAT), "how settings are looked for: ofat (one variable at a time), nelder-mead or grid")
 	f.Float64Var(&o.objective.Exchange, "exchange", 0.1, "how much of p99.9 is worth how much of goodput: J = ln goodput - exchange * ln p99.9")
 	f.BoolVar(&o.objective.Lexicographic, "lexicographic", false, "goodput first, and p99.9 only among those within --tie of the best")
@@ -71,20 +73,22 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f.IntVar(&o.rounds, "rounds", 4, "cycles over all variables at most")
 	f.Var(&span{&o.duration}, "duration", "how long is measured in a run (default: as the workload says)")
 	f.Var(&span{&o.warmup}, "warmup", "before it is measured (default: as the workload says)")
-	f.StringSliceVar(&o.hosts, "test-hosts", nil, "hosts that belong to the experiment, a,b or host1..host8 (default: with --runner sim and lab all)")
-	f.StringSliceVar(&o.ports, "test-ports", nil, "switch ports that belong to the experiment, DEVICE:PORT (default: those of the test hosts)")
+	f.StringSliceVar(&o.hosts, "test-hosts", nil, "hosts that belong to the experiment, a,b or host1..host8: the load is between them, and others are not to be disturbed (default: all)")
+	f.StringSliceVar(&o.ports, "test-ports", nil, "switch ports that belong to the experiment too, whatever is behind them: DEVICE:PORT")
 	f.BoolVar(&o.pfcOnly, "allow-pfc-only", false, "allow the phase in which switches do not mark, on devices too: only where no lossless traffic of others passes")
 	f.BoolVar(&o.persist, "persist-trials", false, "allow trials on devices that keep each write over a reboot")
 	f.BoolVar(&o.flaps, "allow-flaps", false, "allow trials that take ports down and up")
 	f.BoolVar(&o.jobs, "allow-jobs", false, "of those, allow the ones that kill live queue pairs of running jobs")
 	f.BoolVar(&o.unverified, "accept-unverified", false, "allow writing to platforms not tried on a real device")
+	f.StringVar(&o.gate, "gate", "", "YAML file of a program that has the last word on the result, such as nccl-tests or a step of a training")
+	o.perftest.register(c)
 	f.BoolVar(&o.dry, "dry-run", false, "say what would be moved, written and risked, and end")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 }
 
 // check refuses flags that make no sense or contradict each other, before any work is done.
 func (o *tuneFlags) check() error {
-	if err := oneOf("--runner", o.runner, runnerSim); err != nil {
+	if err := oneOf("--runner", o.runner, runnerSim, runnerLab, runnerPerftest); err != nil {
 		return err
 	}
 	if err := oneOf("--method", o.method, string(tuning.OFAT), string(tuning.NelderMead), string(tuning.FullGrid)); err != nil {
@@ -115,6 +119,12 @@ func (o *tuneFlags) leastRuns() int { return cmp.Or(o.looks.first, 6) + 2*o.conf
 
 // checkLive refuses flags for devices where none is written.
 func (o *tuneFlags) checkLive() error {
+	if o.runner != runnerPerftest && o.external != "" {
+		return usage("--external is for --runner perftest: what is simulated knows nothing of what is set elsewhere")
+	}
+	if o.runner != runnerPerftest && o.perftest != (perftestFlags{}) {
+		return usage("--test-port, --slow-hosts, --rdma-cm and --settle are for --runner perftest")
+	}
 	if o.runner != runnerSim {
 		return nil
 	}
@@ -122,7 +132,7 @@ func (o *tuneFlags) checkLive() error {
 		flag  string
 		given bool
 	}{
-		{"--external", o.external != ""}, {"--persist-trials", o.persist}, {"--allow-flaps", o.flaps}, {"--allow-jobs", o.jobs}, {"--accept-unverified", o.unverified}, {"--window", o.window.set},
+		{"--persist-trials", o.persist}, {"--allow-flaps", o.flaps}, {"--allow-jobs", o.jobs}, {"--accept-unverified", o.unverified}, {"--window", o.window.set}, {"--gate", o.gate != ""},
 	} {
 		if x.given {
 			return usage("%s is for devices, and --runner sim writes none", x.flag)

@@ -18,7 +18,6 @@ import (
 type labRunner struct {
 	dialler *dialler
 	host    string // that is asked
-	load    string // the workload as text
 	class   uint8  // priority that is tuned
 	sight   tuning.Sight
 	conn    *ssh.Client // nil until the first run, and after one that failed
@@ -26,7 +25,7 @@ type labRunner struct {
 
 // newLabRunner makes runs of w on the fabric of m, all of whose devices have to be emulated. class is what is tuned. Close ends it.
 func (a *app) newLabRunner(m loaded, w observe.Workload, class string) (*labRunner, error) {
-	r := &labRunner{dialler: a.dialler(m.fabric, m.net), load: w.String(), sight: tuning.SightOf(m.net)}
+	r := &labRunner{dialler: a.dialler(m.fabric, m.net), sight: tuning.SightOf(m.net)}
 	for i := range m.net.Devices {
 		d := &m.net.Devices[i]
 		if d.State != intent.Planned && d.State != intent.Absent && !m.emulated(d.Name) {
@@ -45,7 +44,7 @@ func (a *app) newLabRunner(m loaded, w observe.Workload, class string) (*labRunn
 	if r.host == "" {
 		return nil, fail(exitError, "", "--runner lab asks an emulated host, and the model has none that is active")
 	}
-	if _, err := observe.ParseWorkload(r.load); err != nil {
+	if _, err := observe.ParseWorkload(w.String()); err != nil {
 		return nil, fail(exitUsage, "give it as text, as sim takes it", "an emulated host takes a workload as text, and this one has none: %w", err)
 	}
 	return r, nil
@@ -53,7 +52,7 @@ func (a *app) newLabRunner(m loaded, w observe.Workload, class string) (*labRunn
 
 // Run asks for one run.
 func (r *labRunner) Run(ctx context.Context, t tuning.Trial) (observe.Observation, error) {
-	out, err := r.ask(ctx, fmt.Sprintf("fabricctl-lab-load %s %d observation", quote(r.load), t.Seed))
+	out, err := r.ask(ctx, fmt.Sprintf("fabricctl-lab-load %s %d observation", quote(t.Workload.String()), t.Seed))
 	switch {
 	case err != nil:
 		return observe.Observation{}, &tuning.Lost{Device: r.host, Err: err}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -55,6 +56,9 @@ func (a *app) tuneCosts(ctx context.Context, x *experiment) error {
 		}
 	}
 	x.exp.Context.Devices, x.exp.Context.Ports = r.devices, r.ports
+	if len(r.others) > 0 {
+		x.exp.Context.Note = append(x.exp.Context.Note, fmt.Sprintf("%s of those carry lossless traffic that is not of the test hosts: %s", diag.Count(len(r.others), "port"), firstOf(r.others)))
+	}
 	if o.pfcOnly {
 		return r.pfcAlone()
 	}

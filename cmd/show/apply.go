@@ -62,11 +62,16 @@ var ErrNoTerminal = errors.New("there is no terminal to ask on")
 // Ask says what is at stake and waits for an answer; only the word yes is one. Where nobody can be asked the error is
 // ErrNoTerminal, and the cause of ctx when that ends first.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, p *rollout.Plan) (yes bool, err error) {
+	return AskYes(ctx, in, out, fmt.Sprintf("apply %s on %s", diag.Count(p.Ops().Total(), "change"), diag.Count(Changing(p), "device")))
+}
+
+// AskYes is Ask about anything: what is what would be done.
+func AskYes(ctx context.Context, in io.Reader, out io.Writer, what string) (yes bool, err error) {
 	f, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return false, ErrNoTerminal
 	}
-	fmt.Fprintf(out, "apply %s on %s? only \"yes\" goes on: ", diag.Count(p.Ops().Total(), "change"), diag.Count(Changing(p), "device"))
+	fmt.Fprintf(out, "%s? only \"yes\" goes on: ", what)
 	answer := make(chan string, 1)
 	go func() {
 		s, _ := bufio.NewReader(f).ReadString('\n')
