@@ -24,11 +24,17 @@ type SpaceOptions struct {
 	Live      bool             // devices are to be written: what nobody owns is an error, and not only said
 }
 
-// VariableNames are the names of the variables that a model has, in the order of the table, and what they do.
+// VariableNames are the variables that NewSpace takes, by name and with what they do, in the order of the table: those of the class, of
+// hosts, and of the workload. Ranges that depend on the fabric are not filled in.
 func VariableNames() []Variable {
 	var vs []Variable
 	for _, r := range allRows() {
+		r.Paths = r.paths
 		vs = append(vs, r.Variable)
+	}
+	for _, k := range loadKnobs() {
+		k.Name = loadPrefix + k.Name
+		vs = append(vs, k.Variable)
 	}
 	return vs
 }
@@ -324,7 +330,7 @@ func (b *spacer) unknown(name string, rows []row) {
 // add adds a variable of a scope. What belongs to the usual ones and cannot be moved is left out, and said.
 func (b *spacer) add(r row, sc *scope, usual bool) {
 	if !r.host && sc.ref == nil {
-		b.errorf("write "+r.Name+"@leaf, or the role of other switches", "%s is a variable of switches, and %s are hosts", r.Name, sc)
+		b.errorf("write "+r.Name+"@leaf, or the role of other switches", "%s cannot be moved: it is a variable of switches, and there are none in the scope %s", r.Name, sc)
 		return
 	}
 	now, why := r.read(b.from(r, sc))
@@ -334,9 +340,9 @@ func (b *spacer) add(r row, sc *scope, usual bool) {
 			pos = b.class.Pos
 		}
 		if usual {
-			b.found.Infof(spaceRule, pos, why.hint, "%s of class %s is not moved: %s", r.Name, b.class.Name, why.what)
+			b.found.Infof(spaceRule, pos, why.hint, "%s is not moved: %s", r.Name, why.what)
 		} else {
-			b.found.Errorf(spaceRule, pos, why.hint, "%s of class %s cannot be moved: %s", r.Name, b.class.Name, why.what)
+			b.found.Errorf(spaceRule, pos, why.hint, "%s cannot be moved: %s", r.Name, why.what)
 		}
 		return
 	}

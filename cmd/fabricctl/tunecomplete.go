@@ -27,27 +27,7 @@ func (a *app) completeTune(c *cobra.Command) {
 		}
 		return kinds, d
 	})
-	mustCompleteBy(c, "class", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		var names []string
-		if f, _ := a.devices(); f != nil {
-			for i := range f.Classes {
-				if f.Classes[i].Lossless.V {
-					names = append(names, f.Classes[i].Name)
-				}
-			}
-		}
-		return names, noFiles | cobra.ShellCompDirectiveKeepOrder
-	})
-	mustCompleteBy(c, "scope", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		var roles []string
-		if f, _ := a.devices(); f != nil {
-			for i := range f.Devices {
-				roles = append(roles, f.Devices[i].Role)
-			}
-		}
-		slices.Sort(roles)
-		return slices.Compact(roles), noFiles
-	})
+	a.completeScope(c)
 	mustCompleteBy(c, "variables", lastOf(func() (names []string) {
 		for _, v := range tuning.VariableNames() {
 			names = append(names, v.Name)
@@ -81,4 +61,29 @@ func (a *app) completeTuned(_ *cobra.Command, args []string, _ string) ([]string
 		ids = append(ids, r.ID)
 	}
 	return ids, noFiles | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeScope offers the lossless classes and the roles of the model.
+func (a *app) completeScope(c *cobra.Command) {
+	mustCompleteBy(c, "class", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if f, _ := a.devices(); f != nil {
+			for i := range f.Classes {
+				if f.Classes[i].Lossless.V {
+					names = append(names, f.Classes[i].Name)
+				}
+			}
+		}
+		return names, noFiles | cobra.ShellCompDirectiveKeepOrder
+	})
+	mustCompleteBy(c, "scope", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var roles []string
+		if f, _ := a.devices(); f != nil {
+			for i := range f.Devices {
+				roles = append(roles, f.Devices[i].Role)
+			}
+		}
+		slices.Sort(roles)
+		return slices.Compact(roles), noFiles
+	})
 }
