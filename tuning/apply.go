@@ -14,7 +14,7 @@ func (t *tuner) apply(ctx context.Context, trial *Trial) error {
 	}
 	key := trial.Setting.Key()
 	if t.applied == key {
-		return nil
+		return t.hold(ctx, trial)
 	}
 	if err := t.log.Append(recApply, trial); err != nil {
 		return err
@@ -35,6 +35,18 @@ func (t *tuner) apply(ctx context.Context, trial *Trial) error {
 		}
 	}
 	t.applied = key
+	return nil
+}
+
+// hold has the bench keep the setting that it has: devices may be about to take it back.
+func (t *tuner) hold(ctx context.Context, trial *Trial) error {
+	if t.lab.Bench == nil {
+		return nil
+	}
+	if err := t.lab.Bench.Apply(ctx, trial.Change.Patch); err != nil {
+		t.applied = ""
+		return fmt.Errorf("trial %d: %w", trial.N, err)
+	}
 	return nil
 }
 

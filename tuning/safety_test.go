@@ -19,13 +19,18 @@ var errBoom = errors.New("boom")
 // devices are a Bench that holds one value, and can be told to fail.
 type devices struct {
 	holds    string // "" = the baseline
-	applies  int
+	asked    bool   // to apply, since the last run
+	applies  int    // of what it did not hold
 	restored int
 	failAt   int   // the apply that fails, from 1
 	stuck    error // what Restore returns
 }
 
 func (d *devices) Apply(_ context.Context, p model.Patch) error {
+	d.asked = true
+	if d.holds == p[0].Value {
+		return nil
+	}
 	if d.applies++; d.applies == d.failAt {
 		d.holds = "half of " + p[0].Value
 		return &Lost{Device: "leaf1", Err: errBoom}
@@ -67,6 +72,10 @@ type patchy struct {
 }
 
 func (p *patchy) Run(ctx context.Context, t Trial) (observe.Observation, error) {
+	if !p.d.asked {
+		p.t.Errorf("trial %d: nobody saw to it that the devices keep its setting", t.N)
+	}
+	p.d.asked = false
 	if p.d.holds != t.Change.Patch[0].Value {
 		p.t.Errorf("run %d: the devices hold %q and not %q", t.N, p.d.holds, t.Change.Patch[0].Value)
 	}

@@ -27,7 +27,8 @@ type Runner interface {
 // Bench is devices that settings are tried on.
 type Bench interface {
 	// Apply brings the devices to the model with p in it, and has read that back when it returns nil. After an error the
-	// devices are somewhere between.
+	// devices are somewhere between. It is called before each run: when the devices have p already, it sees to it that they keep
+	// it for as long as a run may take.
 	Apply(ctx context.Context, p model.Patch) error
 	// Restore brings the devices back to what they held before the first Apply, and has read that back when it returns nil.
 	// It may be called at any time, more than once, and after a Bench was made anew of the journal of one that died.
