@@ -36,7 +36,7 @@ func (a *app) complete(root *cobra.Command) {
 	of := map[string]arguments{
 		"explain": a.completePorts, "hold": a.completePorts,
 		"runs show": a.completeRuns, "runs resume": a.completeRuns, "runs rollback": a.completeRuns, "lock break": a.completeLocks,
-		"tune show": a.completeTuned, "tune resume": a.completeTuned, "tune replay": a.completeTuned,
+		"tune show": a.completeTuned, "tune resume": a.completeTuned, "tune replay": a.completeTuned, "tune report": a.completeTuned,
 		"init": files, "validate": files, "apply": files, "plan show": files, "schema": files,
 	}
 	var visit func(c *cobra.Command, path string)
@@ -81,6 +81,8 @@ func formatsOf(c *cobra.Command) []string {
 		return []string{"text", "json", "markdown"}
 	case "fabricctl validate":
 		return findingFormats()
+	case "fabricctl tune report":
+		return []string{"html", "markdown"}
 	case "fabricctl graph":
 		return []string{"text", "json", "dot"}
 	}

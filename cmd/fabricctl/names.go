@@ -27,7 +27,7 @@ func notEmpty(c *cobra.Command) error {
 
 // nearFlag is the hint for a flag that a command does not have: the nearest one of its own or of all commands.
 func nearFlag(c *cobra.Command, name string) string {
-	if slices.Contains(findingFormats(), name) || name == "markdown" || name == "dot" {
+	if slices.Contains(findingFormats(), name) || name == "markdown" || name == "html" || name == "dot" {
 		return "write -o " + name
 	}
 	var flags []string

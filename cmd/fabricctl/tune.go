@@ -31,7 +31,7 @@ experiment is shown, replayed and resumed (docs/tuning.md).`,
 		Args:                       wantVerb,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.newTuneRun(), a.newTuneResume(), a.newTuneReplay(), a.newTuneList(), a.newTuneShow(), a.newTuneVariables())
+	c.AddCommand(a.newTuneRun(), a.newTuneResume(), a.newTuneReplay(), a.newTuneList(), a.newTuneShow(), a.newTuneReport(), a.newTuneVariables())
 	return c
 }
 

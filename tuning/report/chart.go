@@ -293,6 +293,9 @@ func (d *drawing) legend(p *Panel) {
 		d.text("legend", at, d.y-4, name)
 		x += need
 	}
+	if len(names) == 1 && names[0] == "" { // the axis says it
+		names = nil
+	}
 	for i, n := range names {
 		if i == mostNames && len(names) > mostNames+1 {
 			entry(fmt.Sprintf("and %d more", len(names)-i), -1)
@@ -301,7 +304,7 @@ func (d *drawing) legend(p *Panel) {
 		entry(n, i)
 	}
 	if len(names) == 0 {
-		d.y -= lineHigh
+		d.y -= lineHigh - 6
 	}
 }
 
@@ -499,7 +502,10 @@ func (c Chart) describe() string {
 			if lo <= hi {
 				what = p.Y.Of.text(lo) + " to " + p.Y.Of.text(hi)
 			}
-			parts = append(parts, p.Y.Label+" of "+n+": "+what)
+			if n != "" {
+				n = " of " + n
+			}
+			parts = append(parts, p.Y.Label+n+": "+what)
 		}
 		for _, l := range p.Levels {
 			parts = append(parts, l.Name+" "+p.Y.Of.text(l.Y))

@@ -14,25 +14,25 @@ type text struct{ strings.Builder }
 // charts. The same page gives the same bytes.
 func Markdown(p Page) []byte {
 	t := &text{}
-	t.block("# " + plainly(p.Title))
+	t.block("# " + within(p.Title))
 	if p.Subtitle != "" {
 		t.block(plainly(p.Subtitle))
 	}
 	if p.Answer.Head != "" {
-		t.block("**" + plainly(p.Answer.Head) + "**")
+		t.block("**" + within(p.Answer.Head) + "**")
 	}
 	for _, s := range p.Answer.Text {
 		t.block(plainly(s))
 	}
 	if len(p.Facts) > 0 {
-		facts := Table{Head: []string{"", "", ""}}
+		facts := Table{Head: []string{"number", "", ""}}
 		for _, f := range p.Facts {
 			facts.Rows = append(facts.Rows, Row{Cells: []string{f.Name, f.Value, f.Note}})
 		}
 		facts.markdown(t)
 	}
 	for _, s := range p.Sections {
-		t.block("## " + plainly(s.Title))
+		t.block("## " + within(s.Title))
 		for _, b := range s.Blocks {
 			b.markdown(t)
 		}
@@ -52,11 +52,24 @@ func (t *text) block(s string) {
 	t.WriteString(s + "\n")
 }
 
-// plainly is text on one line in which nothing means anything to Markdown.
+// plainly is text that begins a line, in which nothing means anything to Markdown.
 func plainly(s string) string {
+	out := within(s)
+	if out != "" && strings.IndexByte("#+-=:", out[0]) >= 0 {
+		return `\` + out
+	}
+	// "1." at the beginning would be a list.
+	if digits := len(out) - len(strings.TrimLeft(out, "0123456789")); digits > 0 && digits < len(out) && strings.IndexByte(".)", out[digits]) >= 0 {
+		out = out[:digits] + `\` + out[digits:]
+	}
+	return out
+}
+
+// within is text on one line, behind something else, in which nothing means anything to Markdown.
+func within(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	var b strings.Builder
-	for i, r := range cleaned(s) {
+	for _, r := range cleaned(s) {
 		switch {
 		case r == '<':
 			b.WriteString("&lt;")
@@ -66,18 +79,13 @@ func plainly(s string) string {
 			b.WriteString("&amp;")
 		case r == '@': // would call somebody
 			b.WriteString("&#64;")
-		case strings.ContainsRune("\\`*_[]|~$", r), i == 0 && strings.ContainsRune("#+-=:", r):
+		case strings.ContainsRune("\\`*_[]|~$", r):
 			b.WriteString(`\` + string(r))
 		default:
 			b.WriteRune(r)
 		}
 	}
-	// "1." at the beginning would be a list, and "http://" a link.
-	out := strings.NewReplacer("://", "&#58;//", "www.", "www&#46;").Replace(b.String())
-	if digits := len(out) - len(strings.TrimLeft(out, "0123456789")); digits > 0 && digits < len(out) && strings.IndexByte(".)", out[digits]) >= 0 {
-		out = out[:digits] + `\` + out[digits:]
-	}
-	return out
+	return strings.NewReplacer("://", "&#58;//", "www.", "www&#46;").Replace(b.String()) // else they would be links
 }
 
 func (t Text) markdown(to *text) { to.block(plainly(string(t))) }
@@ -103,7 +111,7 @@ func (t Table) markdown(to *text) {
 	row := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 	var head, rule []string
 	for i, h := range t.Head {
-		head = append(head, plainly(h))
+		head = append(head, within(h))
 		if slices.Contains(t.Numbers, i) {
 			rule = append(rule, "--:")
 		} else {
@@ -114,8 +122,8 @@ func (t Table) markdown(to *text) {
 	for _, r := range t.Rows {
 		var cells []string
 		for i := range t.Head {
-			c := plainly(r.cell(i))
-			if r.Strong && c != "" {
+			c := within(r.cell(i))
+			if r.Strong && i == 0 && c != "" {
 				c = "**" + c + "**"
 			}
 			cells = append(cells, c)
@@ -140,15 +148,17 @@ func (p Picture) markdown(to *text) {
 func (l Log) markdown(to *text) {
 	var lines []string
 	for i, e := range l {
-		s := fmt.Sprintf("%d. **%s**", i+1, plainly(e.Head))
+		number := fmt.Sprintf("%d. ", i+1)
+		more := "\\\n" + strings.Repeat(" ", len(number))
+		s := number + "**" + within(e.Head) + "**"
 		if e.Tag != "" {
-			s += ": " + plainly(e.Tag)
+			s += ": " + within(e.Tag)
 		}
 		if e.Text != "" {
-			s += "\\\n   " + plainly(e.Text)
+			s += more + plainly(e.Text)
 		}
 		if len(e.Facts) > 0 {
-			s += "\\\n   *" + plainly(strings.Join(e.Facts, " · ")) + "*"
+			s += more + "*" + within(strings.Join(e.Facts, " · ")) + "*"
 		}
 		lines = append(lines, s)
 	}

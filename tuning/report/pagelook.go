@@ -32,7 +32,8 @@ caption{text-align:left;color:var(--soft);padding:.2rem 0 .4rem}
 th,td{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600;white-space:nowrap}
 th.number,td.number{text-align:right;white-space:nowrap}
-tr.strong td{font-weight:600;background:var(--pale)}
+tr.strong td{background:var(--pale)}
+tr.strong td:first-child{font-weight:600}
 figure{margin:1rem 0;break-inside:avoid}
 figure svg{display:block;width:100%;max-width:44rem;height:auto;border:1px solid var(--line);border-radius:.25rem}
 details{margin:.4rem 0;font-size:.92rem}

@@ -1,0 +1,408 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/tuning"
+	"github.com/fabricctl/fabricctl/tuning/report"
+	"github.com/fabricctl/fabricctl/tuning/stats"
+)
+
+// tunedPage is an experiment on its way to a page.
+type tunedPage struct {
+	*tuneJSON
+	h     *tuning.History
+	vars  []tuning.Variable
+	tried []tuning.Tried
+	best  tuning.Setting // the start where nothing better was found
+}
+
+// tunePage is an experiment as a page: the answer first, and behind it what it rests on.
+func tunePage(r *tuneJSON, h *tuning.History) report.Page {
+	p := tunedPage{tuneJSON: r, h: h, vars: r.Begin.Vars, tried: h.Tried(), best: r.Begin.Start}
+	if o := r.Outcome; o != nil && len(o.Best) == len(p.vars) {
+		p.best = o.Best
+	}
+	c := &r.Begin.Context
+	page := report.Page{
+		Title:    fmt.Sprintf("Tuning of class %s of %s", c.Class, c.Fabric),
+		Subtitle: fmt.Sprintf("%s, %s, experiment %s of %s", loadName(r.Begin.Load, r.Begin.Workload), runnerText(c.Runner), r.ID, r.Begin.At.UTC().Format("2006-01-02")),
+		Answer:   p.answer(),
+		Facts:    p.facts(),
+		Foot:     fmt.Sprintf("Written by fabricctl %s from the journal of experiment %s. J = %s; a difference of 0.01 is called 1 %%.", toolVersion(), r.ID, objectiveText(&r.Begin.Objective)),
+	}
+	for _, s := range []report.Section{
+		{Title: "What to set", Blocks: p.change()},
+		{Title: "What was tried", Blocks: p.curves()},
+		{Title: "Goodput against latency", Blocks: p.pareto()},
+		{Title: "Decisions", Blocks: p.decisions()},
+		{Title: "Noise", Blocks: p.noise()},
+		{Title: "Limits", Blocks: p.limits()},
+		{Title: "What was not tested", Blocks: p.untested()},
+		{Title: "What it was made with", Blocks: p.context()},
+		{Title: "Do it again", Blocks: p.again()},
+	} {
+		if len(s.Blocks) > 0 {
+			page.Sections = append(page.Sections, s)
+		}
+	}
+	return page
+}
+
+// changed reports whether something else is to be set than what there was.
+func (p *tunedPage) changed() bool { return p.best.Key() != p.Begin.Start.Key() }
+
+// answer is what a reader takes along.
+func (p *tunedPage) answer() report.Answer {
+	o := p.Outcome
+	if o == nil {
+		return report.Answer{Tone: report.Careful, Head: "There is no answer yet.", Text: []string{sentence(stateWords(p.tuneJSON)), sentence(diag.Count(p.Runs, "run") + " until now")}}
+	}
+	a := report.Answer{Tone: report.Plain, Head: "Leave the settings as they are.", Text: []string{sentence(o.Words)}}
+	if p.changed() {
+		a.Tone, a.Head, a.Text = report.Good, sentence("Set "+p.differs(p.Begin.Start, p.best)), nil
+		if c := o.Confirmed; c != nil && c.J != nil {
+			a.Text = append(a.Text, sentence(fmt.Sprintf("On %s on seeds that no decision has seen, J changes by %s", diag.Plural(c.J.N, "pair of runs", "pairs of runs"), effectText(c.J))))
+		} else {
+			a.Text = append(a.Text, sentence(o.Words))
+		}
+	}
+	switch o.Verdict {
+	case tuning.HostBound, tuning.WrongClass, tuning.Infeasible:
+		a.Tone = report.Bad
+	case tuning.Undecided:
+		a.Tone = report.Careful
+	}
+	if g := p.Gate; g != nil && !g.Passed {
+		a.Tone = report.Bad
+		a.Text = append(a.Text, sentence("The gate failed, so nothing is written back: "+g.Why))
+	} else if g != nil {
+		a.Text = append(a.Text, sentence("The gate passed: "+g.Why))
+	}
+	if p.State != tuning.Done {
+		a.Tone = max(a.Tone, report.Careful)
+		a.Text = append(a.Text, sentence("The experiment did not reach its end: "+stateWords(p.tuneJSON)))
+	}
+	if p.State == tuning.NeedsHands {
+		a.Tone, a.Head = report.Bad, "The devices need hands: the baseline is not back."
+		a.Text = append(a.Text, sentence(o.Left))
+	}
+	if by := tunedBy(p.Begin.Context.Runner); by != "" {
+		a.Text = append(a.Text, sentence("This is "+by))
+	}
+	return a
+}
+
+// sentence is words with a capital and a full stop.
+func sentence(s string) string {
+	s = strings.TrimSpace(diag.OneLine(s))
+	if s == "" {
+		return ""
+	}
+	if c := s[0]; c >= 'a' && c <= 'z' && !strings.ContainsAny(strings.SplitN(s, " ", 2)[0], "/@.") {
+		s = string(c-'a'+'A') + s[1:]
+	}
+	if !strings.ContainsAny(s[len(s)-1:], ".!?:") {
+		s += "."
+	}
+	return s
+}
+
+// differs is "kmax to 1.6MB and alpha to 1/8".
+func (p *tunedPage) differs(from, to tuning.Setting) string {
+	var parts []string
+	for i := range p.vars {
+		if from[i] != to[i] {
+			parts = append(parts, p.vars[i].Name+" to "+p.vars[i].Text(to[i]))
+		}
+	}
+	if n := len(parts); n > 1 {
+		parts = []string{strings.Join(parts[:n-1], ", "), parts[n-1]}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// facts are the few numbers behind the answer.
+func (p *tunedPage) facts() []report.Fact {
+	var fs []report.Fact
+	start, best := p.of(p.Begin.Start), p.of(p.best)
+	var c *tuning.Decision
+	if p.Outcome != nil && p.changed() {
+		c = p.Outcome.Confirmed
+	}
+	switch {
+	case c != nil && len(c.Arms) == 2:
+		fs = append(fs, report.Fact{Name: "goodput", Value: rate(units.BitRate(c.Arms[1].Goodput)), Note: "from " + rate(units.BitRate(c.Arms[0].Goodput)) + withEffect(c.Goodput)})
+		if c.Tail != nil { // the change is that of a usual run, so all runs together may tell another tale: both are said
+			fs = append(fs, report.Fact{Name: "p99.9 of a run", Value: percent(math.Expm1(c.Tail.Est)) + " %", Note: fmt.Sprintf(
+				"%s to %s at %s %%; of all packets of all runs together %s, from %s", percent(math.Expm1(c.Tail.Low)), percent(math.Expm1(c.Tail.High)), confidenceText(c.Tail.Conf),
+				latency(c.Arms[1].P999), latency(c.Arms[0].P999),
+			)})
+		}
+	case best != nil && best.Runs > 0:
+		fs = append(fs, report.Fact{Name: "goodput", Value: rate(units.BitRate(best.Goodput.Est)), Note: spread(best.Goodput, func(v float64) string { return rate(units.BitRate(v)) })})
+		if best.Tail.N > 0 {
+			fs = append(fs, report.Fact{Name: "p99.9", Value: latency(best.Tail.Est), Note: spread(best.Tail, latency)})
+		}
+	}
+	if c != nil && c.J != nil {
+		fs = append(fs, report.Fact{Name: "J", Value: percent(c.J.Est) + " %", Note: fmt.Sprintf("%s to %s at %s %%", percent(c.J.Low), percent(c.J.High), confidenceText(c.J.Conf))})
+	}
+	runs := report.Fact{Name: "runs", Value: strconv.Itoa(p.Runs), Note: p.word()}
+	if p.Rejected > 0 {
+		runs.Note += fmt.Sprintf(", %d rejected", p.Rejected)
+	}
+	fs = append(fs, runs)
+	if start != nil && start.Runs > 1 {
+		good, tail := p.spreads()
+		f := report.Fact{Name: "noise of a run", Value: fmt.Sprintf("%.1f %%", 100*good), Note: "of goodput (standard deviation)"}
+		if tail > 0 {
+			f.Note += fmt.Sprintf("; %.0f %% of p99.9", 100*tail)
+		}
+		fs = append(fs, f)
+	}
+	return fs
+}
+
+// word is how an experiment stands, in a word.
+func (p *tunedPage) word() string { return string(p.State) }
+
+// of is what was measured of a setting; nil when it was never run.
+func (p *tunedPage) of(s tuning.Setting) *tuning.Tried {
+	i := slices.IndexFunc(p.tried, func(t tuning.Tried) bool { return t.Setting.Key() == s.Key() })
+	if i < 0 {
+		return nil
+	}
+	return &p.tried[i]
+}
+
+func latency(seconds float64) string { return lasting(units.Duration(seconds * float64(units.Second))) }
+
+// withEffect is a change with its interval, behind what it is a change from.
+func withEffect(i *stats.Interval) string {
+	if i == nil {
+		return ""
+	}
+	return "; " + changeText(i)
+}
+
+// spread is an interval around a number.
+func spread(i stats.Interval, text func(float64) string) string {
+	if i.N < 2 {
+		return "one run"
+	}
+	return fmt.Sprintf("%s to %s at %s %%, %d runs", text(i.Low), text(i.High), confidenceText(i.Conf), i.N)
+}
+
+func confidenceText(c float64) string { return strconv.FormatFloat(100*c, 'g', 4, 64) }
+
+// objectiveText is what is better, as a formula.
+func objectiveText(o *tuning.Objective) string {
+	if o.Exchange == 0 {
+		return "ln goodput"
+	}
+	return fmt.Sprintf("ln goodput - %g ln p99.9", o.Exchange)
+}
+
+// change is what to set, and what it means for the model.
+func (p *tunedPage) change() []report.Block {
+	t := report.Table{Head: []string{"variable", "before", "after", "what it does"}}
+	for i := range p.vars {
+		v := &p.vars[i]
+		after := v.Text(p.best[i])
+		if p.best[i] == p.Begin.Start[i] {
+			after = "the same"
+		}
+		t.Rows = append(t.Rows, report.Row{Cells: []string{v.Name, v.Text(p.Begin.Start[i]), after, v.Doc}, Strong: p.best[i] != p.Begin.Start[i]})
+	}
+	blocks := []report.Block{t}
+	if !p.changed() {
+		return blocks
+	}
+	c := p.h.ChangeTo(p.best)
+	if c == nil {
+		return blocks
+	}
+	if len(c.Patch) > 0 {
+		var lines []string
+		for _, e := range c.Patch {
+			lines = append(lines, diag.Line(e.Path+": "+e.Value))
+		}
+		blocks = append(blocks, report.Text("In the model, these values change:"), report.Code{Text: strings.Join(lines, "\n")})
+	}
+	if words := externalWords(p.vars, c.External, p.Begin.Start); len(words) > 0 {
+		blocks = append(blocks, report.Text("What no model holds is set by hand; the experiment has put it back:"), report.List(words))
+	}
+	return blocks
+}
+
+// externalWords are the values of external variables that are not as they were, with the command that sets each.
+func externalWords(vars []tuning.Variable, to []tuning.Assign, was tuning.Setting) []string {
+	var words []string
+	for _, x := range to {
+		i := slices.IndexFunc(vars, func(v tuning.Variable) bool { return v.Name == x.Variable })
+		if i < 0 || was[i] == x.Value {
+			continue
+		}
+		s := fmt.Sprintf("%s: %s instead of %s", x.Variable, vars[i].Text(x.Value), vars[i].Text(was[i]))
+		if e := vars[i].External; e != nil && len(e.Set) > 0 {
+			var argv []string
+			for _, w := range e.Set {
+				argv = append(argv, quote(strings.ReplaceAll(w, "{value}", vars[i].Word(x.Value))))
+			}
+			s += ", by: " + strings.Join(argv, " ")
+		}
+		words = append(words, s)
+	}
+	return words
+}
+
+// decisions is what was decided, in order, in plain words.
+func (p *tunedPage) decisions() []report.Block {
+	var log report.Log
+	for i := range p.Decisions {
+		d := &p.Decisions[i]
+		e := report.Entry{Head: stepName(d), Tag: string(d.Verdict), Tone: toneOf(d.Verdict), Text: sentence(d.Reason)}
+		if moved := movedText(p.vars, d.From, d.To); moved != "" {
+			e.Head += ": " + moved
+		}
+		e.Facts = append(e.Facts, diag.Count(d.Runs, "run"))
+		if len(d.Arms) > 1 {
+			e.Facts = append(e.Facts, diag.Count(len(d.Arms), "setting")+" compared")
+		}
+		if d.Looks > 0 {
+			e.Facts = append(e.Facts, diag.Count(d.Looks, "look"))
+		}
+		for _, x := range []struct {
+			name string
+			of   *stats.Interval
+		}{{"goodput", d.Goodput}, {"p99.9", d.Tail}} {
+			if x.of != nil {
+				e.Facts = append(e.Facts, x.name+" "+changeText(x.of))
+			}
+		}
+		log = append(log, e)
+	}
+	if len(log) == 0 {
+		return nil
+	}
+	return []report.Block{report.Text("In the order in which they were made. A setting is left only for one that is surely better, or within what counts as a tie; every look at a comparison counts."), log}
+}
+
+// toneOf is what a reader is to feel about a verdict.
+func toneOf(v tuning.Verdict) report.Tone {
+	switch v {
+	case tuning.Better:
+		return report.Good
+	case tuning.Infeasible, tuning.HostBound, tuning.WrongClass:
+		return report.Bad
+	case tuning.Worse, tuning.Undecided, tuning.Interacting:
+		return report.Careful
+	}
+	return report.Plain
+}
+
+// untested is what nobody should take for tried.
+func (p *tunedPage) untested() []report.Block {
+	var l report.List
+	if o := p.Outcome; o != nil {
+		for _, s := range o.Untested {
+			l = append(l, sentence(s))
+		}
+	}
+	l = append(l, "Other loads: a setting is good for the load that it was found with.")
+	if p.Begin.Context.Runner != runnerPerftest {
+		l = append(l, "Real switches and NICs: the numbers are a simulator's.")
+	}
+	return []report.Block{l}
+}
+
+// context is what an experiment was made with.
+func (p *tunedPage) context() []report.Block {
+	b, c := &p.Begin, &p.Begin.Context
+	t := report.Table{Head: []string{"what", "which"}}
+	add := func(what, which string) {
+		if which != "" {
+			t.Rows = append(t.Rows, report.Row{Cells: []string{what, which}})
+		}
+	}
+	looks := fmt.Sprintf("%d runs of each before the first look, %d between two, %d at most, each look at %s %%; %s confirm", b.Looks.First, b.Looks.Every, b.Looks.Most, confidenceText(b.Looks.Confidence), diag.Count(b.Looks.Confirm, "pair"))
+	add("fabric, class", c.Fabric+", "+c.Class)
+	add("model", strings.Join(c.Layers, ", "))
+	add("digest of the model", c.Digest)
+	add("load", strings.TrimPrefix(loadName(b.Load, "")+": "+b.Workload, ": "))
+	add("runs made", runnerText(c.Runner))
+	add("method", string(b.Method))
+	add("objective", objectiveText(&b.Objective)+fmt.Sprintf("; differences up to %.1f %% keep what is there", 100*b.Objective.Tie))
+	add("seed", strconv.FormatUint(b.Seed, 10))
+	add("looks", looks)
+	add("budget", budgetText(&b.Budget))
+	add("devices that are written", strings.Join(c.Devices, ", "))
+	add("ports that share what is edited", strings.Join(c.Ports, ", "))
+	for _, d := range slices.Sorted(maps.Keys(c.Firmware)) {
+		add("firmware of "+d, c.Firmware[d])
+	}
+	add("fingerprint", c.Fingerprint)
+	add("fabricctl", c.Version)
+	add("began, last record", b.At.UTC().Format(time.RFC3339)+", "+p.h.Last.UTC().Format(time.RFC3339))
+	for _, at := range p.h.Resumed {
+		add("resumed", at.UTC().Format(time.RFC3339))
+	}
+	blocks := []report.Block{t}
+	if notes := slices.Concat(c.Note, p.Notices); len(notes) > 0 {
+		blocks = append(blocks, report.Text("To be known:"), report.List(sentencesOf(notes)))
+	}
+	if p.Torn != "" {
+		blocks = append(blocks, report.Text(sentence("the journal's last line was not written whole: "+p.Torn)))
+	}
+	return blocks
+}
+
+// mostNotes is how many notices a page has.
+const mostNotes = 20
+
+// sentencesOf are texts as sentences, of many the first ones.
+func sentencesOf(texts []string) []string {
+	var out []string
+	for i, s := range texts {
+		if i == mostNotes && len(texts) > mostNotes+1 {
+			return append(out, fmt.Sprintf("And %d more.", len(texts)-i))
+		}
+		out = append(out, sentence(s))
+	}
+	return out
+}
+
+func budgetText(b *tuning.Budget) string {
+	var parts []string
+	if b.Runs > 0 {
+		parts = append(parts, diag.Count(b.Runs, "run"))
+	}
+	if b.Time > 0 {
+		parts = append(parts, b.Time.String())
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+// again is how the experiment is done again, and its decisions made again.
+func (p *tunedPage) again() []report.Block {
+	var argv []string
+	for _, w := range p.Begin.Context.Command {
+		argv = append(argv, quote(w))
+	}
+	return []report.Block{
+		report.Text("The same experiment, with the same seeds:"),
+		report.Code{Lang: "sh", Text: diag.Line("fabricctl " + strings.Join(argv, " "))},
+		report.Text("The same decisions from the journal alone, and what they change in the model:"),
+		report.Code{Lang: "sh", Text: "fabricctl tune replay " + p.ID + "\nfabricctl tune diff " + p.ID},
+	}
+}
