@@ -94,7 +94,7 @@ func (t *tuner) formulas(ctx context.Context, floor Setting) error {
 func (t *tuner) cycles(ctx context.Context) error {
 	for t.cycle = 1; t.cycle <= t.e.Rounds; t.cycle++ {
 		before := t.cur
-		for i := range t.vars {
+		for _, i := range t.order() {
 			if err := t.tune(ctx, i); err != nil {
 				return err
 			}
@@ -116,6 +116,19 @@ func (t *tuner) cycles(ctx context.Context) error {
 		return err
 	}
 	return t.interaction(ctx)
+}
+
+// order is in which variables are moved: thresholds of PFC after all others, since a race has looked at several of them.
+func (t *tuner) order() []int {
+	order := make([]int, 0, len(t.vars))
+	for _, last := range []bool{false, true} {
+		for i := range t.vars {
+			if (t.vars[i].Of == Factor) == last {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
 }
 
 // tune moves variable i.
@@ -178,32 +191,6 @@ func (t *tuner) walk(ctx context.Context, i int) error {
 			return nil
 		}
 		moves = []float64{math.Copysign(1, t.cur.setting[i]-from.setting[i])}
-	}
-	return nil
-}
-
-// joint moves two variables at once, in all four directions, for what no single variable can reach.
-func (t *tuner) joint(ctx context.Context) error {
-	t.at("joint", "")
-	for range mostSteps {
-		from := t.cur
-		var cands []*arm
-		for _, p := range t.pairs() {
-			for _, by := range [][2]float64{{-1, -1}, {1, 1}, {-1, 1}, {1, -1}} {
-				s := t.stepped(t.cur.setting, p[0], t.vars[p[0]].Step, by[0])
-				a, err := t.candidate(t.stepped(s, p[1], t.vars[p[1]].Step, by[1]))
-				if err != nil {
-					return err
-				}
-				cands = append(cands, a)
-			}
-		}
-		if _, err := t.race(ctx, cands, t.e.Looks.Most); err != nil {
-			return err
-		}
-		if t.cur == from {
-			return nil
-		}
 	}
 	return nil
 }

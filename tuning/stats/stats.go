@@ -113,7 +113,9 @@ type quantile struct {
 }
 
 // Paired is Student's interval of the mean of the differences a[i]-b[i].
-func (s *Student) Paired(a, b []float64, conf float64) Interval { return s.mean(Differences(a, b), conf) }
+func (s *Student) Paired(a, b []float64, conf float64) Interval {
+	return s.mean(Differences(a, b), conf)
+}
 
 func (s *Student) mean(x []float64, conf float64) Interval {
 	i := Interval{Est: Mean(x), Low: math.Inf(-1), High: math.Inf(1), N: len(x), Conf: conf}
