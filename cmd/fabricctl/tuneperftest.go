@@ -83,7 +83,7 @@ func (r *perftestRunner) ready(ctx context.Context, a *app, m loaded, plan *perf
 	if r.ledger, left, err = perftest.OpenLedger(filepath.Join(state, "tune", m.net.Fabric+".processes"), journal.Options{Now: time.Now}); err != nil {
 		return nil, fail(exitError, "", "%w; nothing was begun on any host", err)
 	}
-	c := perftest.Config{Exec: r.hosts, Sense: r.sense, Ledger: r.ledger, Port: r.flags.port}
+	c := perftest.Config{Exec: r.hosts, Sense: r.sense, Ledger: r.ledger, Port: r.flags.port, AnyClock: r.flags.slow}
 	c.Instant = !slices.ContainsFunc(plan.Pairs, func(p perftest.Pair) bool { return !m.emulated(p.Client.Host) || !m.emulated(p.Server.Host) })
 	if r.flags.slow {
 		c.Limits = perftest.Limits{Messages: 40, Time: time.Second}

@@ -107,6 +107,46 @@ func TestPerftestRunner(t *testing.T) {
 	b.idle()
 }
 
+// What of a workload is an option of the tests.
+func TestPerftestWorkloads(t *testing.T) {
+	b := newVerbsBench(t)
+	for _, tt := range []struct {
+		workload string
+		flags    perftestFlags
+		want     []string // in what is kept
+		tests    int      // outputs of them
+	}{
+		{"pairs,both,qps=2,size=16KiB,depth=8", perftestFlags{}, []string{"Bidirectional BW Test", "-s 16384 ", "-q 2 -t 8 -D 7 -f 1 -b --tclass=104 --cpu_util"}, 4},
+		{"incast:2,to=host1,op=read + victim,op=send", perftestFlags{}, []string{"RDMA_Read BW Test", "Send BW Test"}, 6},
+		{"single,hosts=host2/host1,dscp=48", perftestFlags{slow: true}, []string{"--tclass=192 -F"}, 2},
+		{"single,hosts=host2/host1 + probe,hosts=host3/host1", perftestFlags{rdmaCM: true}, []string{"-R -T 104", "ib_write_lat", "-H"}, 4},
+	} {
+		_, _, run, err := b.runner(t.Context(), tt.workload, tt.flags)
+		if err != nil {
+			t.Errorf("%s: %v", tt.workload, err)
+			continue
+		}
+		o, err := run()
+		if err != nil {
+			t.Errorf("%s: %v", tt.workload, err)
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(b.dir, "raw", o.Digest+".json"))
+		if err != nil || strings.Count(string(raw), "\"side\"") != tt.tests {
+			t.Errorf("%s: %v, %d outputs", tt.workload, err, strings.Count(string(raw), "\"side\""))
+		}
+		for _, w := range tt.want {
+			if !strings.Contains(string(raw), w) {
+				t.Errorf("%s: no %q in\n%.4000s", tt.workload, w, raw)
+			}
+		}
+		if o.Goodput == nil || *o.Goodput < 100e9 || len(o.Parts) == 0 {
+			t.Errorf("%s: goodput %v, parts %v", tt.workload, o.Goodput, o.Parts)
+		}
+		b.idle()
+	}
+}
+
 // What is wrong with a host before the first run is a clear word, and nothing has begun.
 func TestPerftestRefused(t *testing.T) {
 	b := newVerbsBench(t)

@@ -55,10 +55,22 @@ const (
 // Run carries out a plan. It returns once all processes that it has begun have ended, or could not be ended, which Result.Left then
 // says. A test that hangs, fails or measures nonsense is a Result with Rejected; an error is a *Refused or a *Silent, or the end of ctx, after which
 // the result still says what was left.
+//
+// Before the first run of a latency test under load, one of few messages is made and not counted: it says how many fit.
 func (s *Session) Run(ctx context.Context, plan *Plan) (res Result, err error) {
 	if err := s.Check(ctx, plan); err != nil {
 		return res, err
 	}
+	if !s.measured(plan) {
+		if res, err = s.once(ctx, plan); err != nil || res.Rejected != nil && res.Rejected.Code != Unloaded || !s.measured(plan) {
+			return res, err
+		}
+	}
+	return s.once(ctx, plan)
+}
+
+// once makes one run.
+func (s *Session) once(ctx context.Context, plan *Plan) (res Result, err error) {
 	ready, err := s.prepare(ctx, plan)
 	if err != nil {
 		return res, err
@@ -114,6 +126,7 @@ type side struct {
 	mu      sync.Mutex
 	process *Process
 	ended   bool
+	begun   time.Time // when it was
 	at      time.Time // when it ended
 	out     Output
 	err     error         // why its end was not seen
@@ -141,8 +154,9 @@ func newRun(s *Session, plan *Plan, pairs []ready) *run {
 
 // lead is how long latency tests begin after the others, so that they measure under load.
 func lead(s *Session, plan *Plan) time.Duration {
-	loaded := slices.ContainsFunc(plan.Pairs, func(p Pair) bool { return !p.Latency })
-	if s.o.Instant || !loaded {
+	latency := func(p Pair) bool { return p.Latency }
+	both := slices.ContainsFunc(plan.Pairs, latency) && slices.ContainsFunc(plan.Pairs, func(p Pair) bool { return !p.Latency })
+	if s.o.Instant || !both {
 		return 0
 	}
 	return plan.Margin + time.Second
@@ -213,6 +227,7 @@ func (r *run) command(x *side) string {
 // begin starts a side, and goes on once it is known and written down who it is. Its end is waited for apart.
 func (r *run) begin(ctx context.Context, cancel context.CancelCauseFunc, x *side) {
 	var id identity
+	x.begun = r.o.Now()
 	running, err := r.o.Exec.Start(ctx, x.host(), r.command(x), id.line)
 	if err == nil && id.p.PID == 0 {
 		err = errors.New("it does not say what process it is: /proc cannot be read")
@@ -232,23 +247,24 @@ func (r *run) begin(ctx context.Context, cancel context.CancelCauseFunc, x *side
 	}
 	go func() {
 		out, err := running.Wait()
-		if err != nil || out.Status != 0 {
+		if x.end(out, err, r.o.Now()) && (err != nil || out.Status != 0) {
 			r.fail(cancel, x)
 		}
-		x.end(out, err, r.o.Now())
+		x.stop(err)
 	}()
 }
 
-// end notes how a side has ended, unless it is not waited for any more.
-func (x *side) end(out Output, err error, at time.Time) {
-	if err != nil {
-		x.stop(err)
-		return
-	}
+// end notes how a side has ended; false when it is not waited for any more.
+func (x *side) end(out Output, err error, at time.Time) bool {
 	x.mu.Lock()
-	x.out, x.ended, x.err, x.at = out, true, nil, at
-	x.mu.Unlock()
-	x.stop(nil)
+	defer x.mu.Unlock()
+	if x.err != nil {
+		return false
+	}
+	if x.out, x.ended, x.at, x.err = out, err == nil, at, err; err != nil {
+		x.out.Status = -1
+	}
+	return true
 }
 
 // outcome is how a side has ended, as far as it has.

@@ -23,6 +23,9 @@ type Config struct {
 	Port   int    // TCP, of the first pair; the next has the next. 0 = 18600
 	Limits Limits // zero values are those of Usual
 
+	// AnyClock says that the clock by which a CPU counts need not be sure: a run is used that says so, with a note.
+	AnyClock bool
+
 	// Instant says that tests take no time, as on emulated hosts: latency tests begin with the others, instead of once those are under
 	// way, and how long anything took says nothing.
 	Instant bool
@@ -58,9 +61,9 @@ func (s *Silent) Unwrap() error { return s.Err }
 // Session runs plans of verbs tests on hosts, one after the other.
 type Session struct {
 	o       Config
-	version string          // of perftest on all hosts that were asked
-	asked   map[string]bool // hosts and tools
-	samples map[string]int  // messages of a latency test that fit the time, by pair
+	version string            // of perftest on all hosts that were asked
+	asked   map[string]bool   // hosts and tools
+	paces   map[string][]pace // of the last runs of a latency test, by pair
 }
 
 // New is a session. It talks to nobody yet.
@@ -74,7 +77,7 @@ func New(o Config) *Session {
 	if o.Pause == nil {
 		o.Pause = pause
 	}
-	return &Session{o: o, asked: map[string]bool{}, samples: map[string]int{}}
+	return &Session{o: o, asked: map[string]bool{}, paces: map[string][]pace{}}
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -212,8 +215,8 @@ func (s *Session) prepare(ctx context.Context, plan *Plan) ([]ready, error) {
 		if ports[at(r.Server.Host)][r.Port] {
 			return nil, &Refused{r.Server.Host, fmt.Sprintf("something listens at TCP port %d already, which a test would need", r.Port), fmt.Sprintf("find it with ss -ltnp 'sport = :%d', or begin at another port", r.Port)}
 		}
-		if r.Latency {
-			r.Iterations = cmp.Or(s.samples[r.key()], firstSamples)
+		if r.Latency && r.Duration == 0 {
+			r.Iterations = s.fitting(r, plan)
 		}
 		r.server = r.Test
 		r.Device, r.IBPort, r.GID = client.device, client.port, client.index
@@ -294,23 +297,55 @@ func (s *Session) end(ctx context.Context, p Process) (was bool, err error) {
 // Version is that of perftest on the hosts, "" before a Check.
 func (s *Session) Version() string { return s.version }
 
-// firstSamples is how many messages a latency test has before it is known how many fit, mostSamples the most.
+// pace is how a latency test has gone.
+type pace struct {
+	trip  time.Duration // of a message
+	setup time.Duration // beside its messages
+}
+
+// How many messages a latency test has.
 const (
-	firstSamples = 1000
-	leastSamples = 100
-	mostSamples  = 200_000
+	usualFew    = 1000    // of tests that take no time
+	mostSamples = 200_000 //
+	lastPaces   = 6
 )
 
-// fit remembers how many messages of a latency test take six tenths of the time.
-func (s *Session) fit(r *ready, w *Row, time time.Duration) {
+// fitting is how many messages of a latency test fit: as many as take six tenths of what is left of the load's time at the slowest
+// of its last runs. While that is not known, it is as few as may be used.
+func (s *Session) fitting(r *ready, plan *Plan) int {
+	if s.o.Instant {
+		return usualFew
+	}
+	few := max(s.o.Limits.Messages, leastMessages)
+	var slow pace
+	for _, p := range s.paces[r.key()] {
+		slow = pace{max(slow.trip, p.trip), max(slow.setup, p.setup)}
+	}
+	if slow.trip == 0 {
+		return int(few)
+	}
+	left := plan.Duration + 2*plan.Margin - lead(s, plan) - slow.setup
+	return int(min(max(6*int64(left)/10/int64(slow.trip), few), mostSamples))
+}
+
+// fit remembers how a latency test has gone that took so long.
+func (s *Session) fit(r *ready, w *Row, took time.Duration) {
 	trip := w.Mean.V
 	if r.Op != Read {
 		trip *= 2
 	}
-	if s.o.Instant || trip <= 0 {
+	if trip <= 0 {
 		return
 	}
-	s.samples[r.key()] = int(min(max(6*int64(time)/10/int64(trip), leastSamples), mostSamples))
+	ps := append(s.paces[r.key()], pace{trip, max(took-time.Duration(w.Iterations)*trip, 0)})
+	s.paces[r.key()] = ps[max(len(ps)-lastPaces, 0):]
+}
+
+// measured reports whether it is known how long a message of each latency test takes.
+func (s *Session) measured(plan *Plan) bool {
+	return s.o.Instant || !slices.ContainsFunc(plan.Pairs, func(p Pair) bool {
+		return p.Latency && p.Duration == 0 && len(s.paces[(&ready{Pair: p}).key()]) == 0
+	})
 }
 
 // named are the hosts of a map, in order.
