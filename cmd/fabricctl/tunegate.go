@@ -83,7 +83,7 @@ func runGate(ctx context.Context, g *tuning.Gate, dir string) (tuning.Gated, err
 	}
 	r := g.Judge(out.Bytes(), errs.Bytes(), exit)
 	r.Took = units.Duration(time.Since(began))
-	r.Digest, err = keepRaw(dir, append(bytes.Clone(out.Bytes()), errs.Bytes()...))
+	r.Digest, err = keepRaw(dir, ".txt", append(bytes.Clone(out.Bytes()), errs.Bytes()...))
 	return r, err
 }
 

@@ -242,13 +242,13 @@ func (r *perftestRunner) keep(raw []perftest.Raw) (digest string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return keepRaw(r.dir, b)
+	return keepRaw(r.dir, ".json", b)
 }
 
-// keepRaw writes b below dir as a file that is named by its digest, which it returns. One that is there already is the same.
-func keepRaw(dir string, b []byte) (digest string, err error) {
+// keepRaw writes b below dir as a file that is named by its digest, which it returns, and an ending. One that is there already is the same.
+func keepRaw(dir, ending string, b []byte) (digest string, err error) {
 	digest = fmt.Sprintf("%x", sha256.Sum256(b))
-	path := filepath.Join(dir, digest+".json")
+	path := filepath.Join(dir, digest+ending)
 	if _, err := os.Stat(path); err == nil {
 		return digest, nil
 	}
