@@ -11,9 +11,9 @@ import (
 	"github.com/fabricctl/fabricctl/profiles"
 )
 
-// profileSchema is the schema of a Profile document: a section for each kind of hardware, of which a document has one,
+// newProfileSchema is the schema of a Profile document: a section for each kind of hardware, of which a document has one,
 // with the facts that package profiles knows for that kind.
-func profileSchema() *field {
+func newProfileSchema() *field {
 	kids := header("")
 	kids[2] = group("metadata", "identity", leaf("name", textScalar("name"), "name of a platform such as sonic/sn5600, of an ASIC, of a NIC, of a personality or of a row of the matrix").must().like("sonic/sn5600")).must().like("{name: sonic/sn5600}")
 	for _, k := range profiles.Kinds() {

@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // field describes one place of a document: which node kinds it takes, and what may stand below. A place may take
 // several kinds (xoff is a size or a mapping). Keys of mappings, elements of lists and leaves are all fields.
@@ -75,7 +78,14 @@ func schemaOf(kind string) *field {
 	return fabricSchema()
 }
 
-func fabricSchema() *field {
+// The schemas of the kinds of documents, each made once: nobody changes them.
+var (
+	fabricSchema    = sync.OnceValue(newFabricSchema)
+	inventorySchema = sync.OnceValue(newInventorySchema)
+	profileSchema   = sync.OnceValue(newProfileSchema)
+)
+
+func newFabricSchema() *field {
 	kids := header("")
 	kids[2] = group("metadata", "which fabric this is", leaf("name", nameScalar(), "name of the fabric; on devices, the names of its profiles and maps begin with fctl- and this name").must().like("pod1")).must().like("{name: pod1}")
 	kids = append(
@@ -378,7 +388,7 @@ func transportKids() []field {
 	}
 }
 
-func inventorySchema() *field {
+func newInventorySchema() *field {
 	device := append(
 		transportKids(),
 		leaf("address", addressScalar(), "where the device is managed, without a port").called("ip", "host", "mgmt", "mgmt_ip", "management_ip", "ansible_host"),
