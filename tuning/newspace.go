@@ -346,13 +346,13 @@ func (b *spacer) add(r row, sc *scope, usual bool) {
 		}
 		return
 	}
-	low, high := r.Low, r.High
 	if r.span != nil {
-		low, high = r.span(sc, now)
+		r.Low, r.High = r.span(sc, now)
+	} else {
+		r.Low, r.High = min(r.Low, now), max(r.High, now)
 	}
-	r.Low, r.High = min(low, now), max(high, now)
 	if r.rungs != nil {
-		r.Ladder = r.rungs(sc, low, high)
+		r.Ladder = r.rungs(sc, r.Low, r.High)
 	}
 	for i := range r.paths {
 		r.Paths = append(r.Paths, b.prefixOf(r, sc)+r.paths[i])

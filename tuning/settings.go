@@ -58,10 +58,10 @@ func (b *spacer) normal(base, x Setting) Setting {
 }
 
 func (k *knob) normal(base, v float64) float64 {
-	v = min(max(v, k.Low), k.High)
 	if math.Abs(v-base) <= 1e-9*math.Abs(base) {
 		return base
 	}
+	v = min(max(v, k.Low), k.High)
 	switch {
 	case k.power:
 		return min(max(power(v), k.Low), k.High)
@@ -79,7 +79,7 @@ func (k *knob) normal(base, v float64) float64 {
 			v = max(v, lowest)
 		}
 	}
-	return round(v, 12) // 0.30000000000000004 is 0.3
+	return min(max(round(v, 12), k.Low), k.High) // 0.30000000000000004 is 0.3
 }
 
 // change is what a setting means. What stands as in the model needs no edit.

@@ -260,7 +260,7 @@ func spanXonOffset(sc *scope, now float64) (low, high float64) {
 	return min(frame, now), max(16*frame, now)
 }
 
-// spanHeadroom begins at what the port of the scope needs that needs most.
+// spanHeadroom begins at what the port of the scope needs that needs most, which may be more than the one has whose value is there now.
 func spanHeadroom(sc *scope, now float64) (low, high float64) {
 	for i := range sc.places {
 		if c, ok := intent.AutoHeadroom(intent.IngressOf(sc.places[i].dev, sc.places[i].port)); ok {
