@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/model/units"
@@ -243,11 +244,33 @@ func (t *tuner) conclude(o *Outcome, err error) {
 		o.Words = fmt.Sprintf("%s is better: J %s", t.change(t.start.setting, c.To), percent(*c.J))
 	case c != nil:
 		o.Verdict, o.Words = c.Verdict, c.Reason
+	case t.cur == t.start && len(t.dull) == len(t.vars):
+		o.Verdict, o.Words = NoEffect, "nothing that was moved does anything here, as far as this workload goes"
 	case t.cur == t.start:
 		o.Words = "nothing was found that is better than what there is"
 	default:
 		o.Verdict, o.Words = Undecided, fmt.Sprintf("%s looked better, and was not confirmed: what there is is kept", t.change(t.start.setting, t.cur.setting))
 	}
+	if o.Words != "" {
+		o.Words += t.without()
+	}
+}
+
+// without names the variables that do nothing, where others do.
+func (t *tuner) without() string {
+	var names []string
+	for i := range t.vars {
+		if t.dull[i] {
+			names = append(names, t.vars[i].Name)
+		}
+	}
+	switch n := len(names); {
+	case n == 0 || n == len(t.vars):
+		return ""
+	case n == 1:
+		return "; " + names[0] + " does nothing here, as far as this workload goes"
+	}
+	return "; " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " do nothing here, as far as this workload goes"
 }
 
 // decide writes a decision down.
