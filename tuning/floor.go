@@ -5,35 +5,52 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // loss is the part of goodput that PFC alone, or a variable whose least value is wanted, may lose against the best: 1 %.
 const loss = 0.01
 
-// pfcLadder goes down with the thresholds of PFC, without ECN, from 1 by halves, until goodput is surely lost. The floor is the least
+// threshold is the top of a variable that says when PFC pauses, from which its ladder goes down: alpha 1, or half of the pool where xoff is a
+// size. False of other variables.
+func (v *Variable) threshold() (top float64, ok bool) {
+	name, _, _ := strings.Cut(v.Name, "@")
+	switch {
+	case v.Of == Factor:
+		return 1, true
+	case name == Xoff:
+		return v.High, true
+	}
+	return 0, false
+}
+
+// pfcLadder goes down with the thresholds of PFC, without ECN, from their top by halves, until goodput is surely lost. The floor is the least
 // that keeps it: no choice, only where a search begins.
 func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
 	t.at("pfc ladder", "")
 	base := t.start.setting
-	var factors []int
+	var of []int // variables that are thresholds
+	var tops []float64
 	for i := range t.vars {
-		if t.vars[i].Of == Factor {
-			factors = append(factors, i)
+		if top, ok := t.vars[i].threshold(); ok {
+			of, tops = append(of, i), append(tops, top)
 		}
 	}
-	if len(factors) == 0 {
+	if len(of) == 0 {
 		return base, nil
+	}
+	at := func(s Setting, part float64) Setting {
+		for k, i := range of {
+			s = t.with(s, i, part*tops[k])
+		}
+		return s
 	}
 	floor := slices.Clone(base)
 	var tried []*arm
 	var top *arm
 	d := Decision{From: base, To: base, Verdict: Plateau}
-	for level := 1.0; level > 0 && level >= t.vars[factors[0]].Low; level /= 2 {
-		s := slices.Clone(base)
-		for _, i := range factors {
-			s = t.with(s, i, level)
-		}
-		a, err := t.unmarked(s)
+	for part := 1.0; part > 0 && part*tops[0] >= t.vars[of[0]].Low; part /= 2 {
+		a, err := t.unmarked(at(base, part))
 		if err != nil {
 			return nil, err
 		}
@@ -56,15 +73,13 @@ func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
 			break
 		}
 		if a == top || x.Est >= math.Log(1-loss) {
-			for _, i := range factors {
-				floor = t.with(floor, i, level)
-			}
+			floor = at(floor, part)
 		}
 	}
 	for _, a := range tried {
 		d.Arms = append(d.Arms, a.shown(""))
 	}
-	d.Reason = fmt.Sprintf("without ECN, %s is the least that keeps goodput within %.0f%%: a floor to begin from, and no choice", t.vars[factors[0]].Name+" "+t.vars[factors[0]].Text(floor[factors[0]]), 100*loss)
+	d.Reason = fmt.Sprintf("without ECN, %s is the least that keeps goodput within %.0f%%: a floor to begin from, and no choice", t.vars[of[0]].Name+" "+t.vars[of[0]].Text(floor[of[0]]), 100*loss)
 	_, err := t.decide(d)
 	return floor, err
 }

@@ -121,9 +121,12 @@ type place struct {
 func (p *place) String() string       { return p.dev.Name + ":" + p.port.Name }
 func (p *place) queue() *intent.Queue { return &p.pol.Queues[p.space.class.Priority.V&7] }
 
-// buffer is the buffer of the class in effect.
+// buffer is the buffer of the class as the model has it, or as the device makes it by itself.
 func (p *place) buffer() (intent.Buffer, refusal) {
 	b, ok := intent.BufferInEffect(p.dev, p.port, int(p.space.class.Priority.V&7))
+	if asked := p.queue().Buffer; asked.On && !asked.Device {
+		b = asked // before it is rounded to cells
+	}
 	switch {
 	case !p.pol.Known.Has(intent.AreaBuffer):
 		return b, refusal{fmt.Sprintf("fabricctl does not write buffers of %s (%s)", p.dev.Platform, p), "move it as an external variable, or leave it as it is"}

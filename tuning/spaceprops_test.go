@@ -200,3 +200,22 @@ func BenchmarkCheck(b *testing.B) {
 		})
 	}
 }
+
+// TestStaticXoff: where xoff is a size, it takes alpha's place, from half of the pool down, and formulas count with it.
+func TestStaticXoff(t *testing.T) {
+	s, found := space(t, changed(t, "xoff: {alpha: 1/2}, headroom: auto, xon: auto", "xoff: 2MB, headroom: auto, xon_offset: 20KB, reserved: 20KB"), tuning.SpaceOptions{FanIn: 8})
+	if len(s.Vars) != 4 || s.Vars[0].Name != "xoff" {
+		t.Fatal(found)
+	}
+	x := s.Vars[0]
+	if s.Base[0] != 2e6 || x.Low >= 20e3 || s.Text(0, x.High) != "33.9MB" || len(x.Ladder) < 8 {
+		t.Errorf("xoff is %s, from %s to %s by %v", s.Text(0, s.Base[0]), s.Text(0, x.Low), s.Text(0, x.High), x.Ladder)
+	}
+	if got := change(s, s.Normal(tuning.Setting{1e6, 3.2e6, 0.25, 0.2})); got != "classes.training.pfc.xoff=999936B" {
+		t.Errorf("half of it writes %q", got)
+	}
+	starts := s.Starts(s.Base)
+	if len(starts) != 12 || starts[1].Name != "0.7 N T_N, steep, xoff 2MB" || starts[1].Why != "kmax 0.7 x 16MB, where 8 ports with xoff 2MB pause together" || starts[1].Setting[1] != 11.2e6 {
+		t.Errorf("%d starts, the second %+v", len(starts), starts[1])
+	}
+}

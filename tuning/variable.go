@@ -250,7 +250,7 @@ func spanXoff(sc *scope, now float64) (low, high float64) {
 	low = 2 * float64(max(sc.ref.pol.MTU, units.KB))
 	high = now * 16
 	if pool := float64(sc.ref.dev.Pools.Shared); pool > 0 {
-		high = pool / 2
+		high = round(pool/2, digits)
 	}
 	return min(low, now), max(high, now)
 }
