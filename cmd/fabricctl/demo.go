@@ -24,8 +24,8 @@ func (a *app) newDemo() *cobra.Command {
 		Short: "Play the whole story on an emulated fabric, without root, in half a minute",
 		Long: `Start an emulated fabric of SONiC spines, Arista EOS leaves and Linux hosts in this process, and run the commands that
 you would: validate, plan, apply, plan again, then a change by hand and how drift shows it, and the repair; then a load, one
-port whose QoS is taken away over SSH, what that costs, and the repair. Traffic is simulated on what the devices hold. Everything
-happens on loopback and in a temporary directory, which is removed at the end.`,
+port whose QoS is taken away over SSH, what that costs, and the repair; last a short search for better settings. Traffic is simulated on
+what the devices hold. Everything happens on loopback and in a temporary directory, which is removed at the end.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := a.wants("text"); err != nil {
@@ -176,7 +176,10 @@ func (d *demo) lossless(ctx context.Context, live []string) error {
 	if err := d.run(ctx, exitOK, append(append([]string{"apply"}, live...), "--yes")...); err != nil {
 		return err
 	}
-	return d.run(ctx, exitOK, load...)
+	if err := d.run(ctx, exitOK, load...); err != nil {
+		return err
+	}
+	return d.tune(ctx)
 }
 
 func (d *demo) say(format string, args ...any) {

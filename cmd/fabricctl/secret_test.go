@@ -65,6 +65,8 @@ func TestNoSecret(t *testing.T) {
 	play("hold", "list")
 	play("plan", "--simulate")
 	play("sim", "--live", "--workload", "incast")
+	play("tune", "run", "--runner", "lab", "--workload", "incast", "--yes", "--persist-trials", "--variables", "kmax", "--looks", "2,1,2", "--confirm", "4", "--max-runs", "10")
+	play("tune", "list")
 	play("hold", "release", "leaf1")
 	play("lock", "list")
 	play("lock", "break", "trio")

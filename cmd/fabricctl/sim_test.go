@@ -191,6 +191,7 @@ func TestDemoLossless(t *testing.T) {
 		`(?s)lost +nothing\n.*\$ ssh leaf1 'enable; configure; interface Ethernet2/1; no service-profile.*lost +[1-9]\d* packets, [1-9]\d* of them of lossless classes`,
 		`(?s)"Ethernet1/1": \{\s+"inDiscards": \d+,\s+"outDiscards": [1-9]`,
 		`(?s)lost +[1-9]\d* packets, [1-9]\d* of them of lossless classes.*\(exit 1\)\n.*fabricctl apply.*lost +nothing\n`,
+		`(?s)fabricctl tune run .*\nanswer      kmax [\d.]+[KM]B instead of 10KB is better: J \+.*\n\$ fabricctl tune replay \S+\nequal: \d+ decisions, from \d+ runs\n`,
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("no match for %s in\n%s", want, &out)

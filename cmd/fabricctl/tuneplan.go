@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,8 +30,9 @@ func printTunePlan(w io.Writer, x *experiment) {
 // planFacts are what is to be done, in a few lines.
 func planFacts(e *tuning.Experiment) []answer {
 	load := e.Workload.String()
-	if e.Workload.Name != "" {
-		load = e.Workload.Name + ", which is " + load
+	names, docs := tuning.Standards()
+	if i := slices.Index(names, e.Workload.Name); i >= 0 {
+		load = names[i] + ": " + docs[i]
 	}
 	facts := []answer{{label: "load", text: load}, {label: "start", text: tuning.SettingText(e.Space.Vars, e.Space.Base)}}
 	goal := fmt.Sprintf("J = ln goodput - %s ln p99.9", strconv.FormatFloat(e.Objective.Exchange, 'g', 4, 64))

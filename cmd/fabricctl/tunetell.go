@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +15,8 @@ import (
 // tuneTeller tells how an experiment goes: a line for each decision and notice, and on a terminal a line besides that says
 // how far it is and goes again.
 type tuneTeller struct {
-	screen *show.Screen
+	to     io.Writer
+	screen *show.Screen // of a terminal; nil: there is none
 	now    func() time.Time
 
 	mu   sync.Mutex
@@ -22,24 +24,21 @@ type tuneTeller struct {
 }
 
 func (a *app) tuneTeller() *tuneTeller {
-	t := &tuneTeller{now: time.Now}
+	t := &tuneTeller{to: a.sys.err, now: time.Now}
 	t.screen, _ = a.sys.err.(*show.Screen)
 	return t
 }
 
 // tell is given to the loop.
 func (t *tuneTeller) tell(e tuning.Event) {
-	if t.screen == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case e.Decision != nil:
-		show.Hang(t.screen, "", decisionLine(e.Decision))
+		show.Hang(t.to, "", decisionLine(e.Decision))
 	case e.Notice != "":
-		show.Hang(t.screen, "", diag.OneLine(e.Notice))
-	case e.Progress != nil:
+		show.Hang(t.to, "", diag.OneLine(e.Notice))
+	case e.Progress != nil && t.screen != nil:
 		if now := t.now(); now.Sub(t.last) >= onTerminal {
 			t.last = now
 			t.screen.Brief(progressLine(e.Progress))
