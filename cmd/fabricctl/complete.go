@@ -36,7 +36,7 @@ func (a *app) complete(root *cobra.Command) {
 	of := map[string]arguments{
 		"explain": a.completePorts, "hold": a.completePorts,
 		"runs show": a.completeRuns, "runs resume": a.completeRuns, "runs rollback": a.completeRuns, "lock break": a.completeLocks,
-		"tune show": a.completeTuned, "tune resume": a.completeTuned, "tune replay": a.completeTuned, "tune report": a.completeTuned,
+		"tune show": a.completeTuned, "tune resume": a.completeTuned, "tune replay": a.completeTuned, "tune report": a.completeTuned, "tune diff": a.completeTuned,
 		"init": files, "validate": files, "apply": files, "plan show": files, "schema": files,
 	}
 	var visit func(c *cobra.Command, path string)

@@ -31,7 +31,7 @@ experiment is shown, replayed and resumed (docs/tuning.md).`,
 		Args:                       wantVerb,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.newTuneRun(), a.newTuneResume(), a.newTuneReplay(), a.newTuneList(), a.newTuneShow(), a.newTuneReport(), a.newTuneVariables())
+	c.AddCommand(a.newTuneRun(), a.newTuneResume(), a.newTuneReplay(), a.newTuneList(), a.newTuneShow(), a.newTuneReport(), a.newTuneDiff(), a.newTuneVariables())
 	return c
 }
 
@@ -105,7 +105,8 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 	if err := a.agree(ctx, x); err != nil {
 		return err
 	}
-	return a.carryOut(ctx, x, rollout.NewRunID(time.Now()), nil, json)
+	id := rollout.NewRunID(time.Now())
+	return a.thenWrite(ctx, o.write, id, a.carryOut(ctx, x, id, nil, json))
 }
 
 // experiment makes an experiment of flags and the model. Where devices will be written they are read, and external variables are; nothing is

@@ -172,7 +172,7 @@ func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
 	if err := a.agree(ctx, x); err != nil {
 		return err
 	}
-	return a.carryOut(ctx, x, id, h, json)
+	return a.thenWrite(ctx, o.write, id, a.carryOut(ctx, x, id, h, json))
 }
 
 // flagsOf reads the flags of tune run from the command that began an experiment.

@@ -47,7 +47,7 @@ type tuneFlags struct {
 	unverified       bool
 	gate             string
 	perftest         perftestFlags
-	yes, dry         bool
+	yes, dry, write  bool
 }
 
 func (o *tuneFlags) register(c *cobra.Command) {
@@ -82,6 +82,7 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.unverified, "accept-unverified", false, "allow writing to platforms not tried on a real device")
 	f.StringVar(&o.gate, "gate", "", "YAML file of a program that has the last word on the result, such as nccl-tests or a step of a training")
 	o.perftest.register(c)
+	f.BoolVar(&o.write, "write", false, "write a result that was confirmed into the files of the model, as tune diff shows it")
 	f.BoolVar(&o.dry, "dry-run", false, "say what would be moved, written and risked, and end")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 }

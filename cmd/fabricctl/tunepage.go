@@ -96,8 +96,10 @@ func (p *tunedPage) answer() report.Answer {
 		a.Tone, a.Head = report.Bad, "The devices need hands: the baseline is not back."
 		a.Text = append(a.Text, sentence(o.Left))
 	}
-	if by := tunedBy(p.Begin.Context.Runner); by != "" {
+	if by := tunedBy(p.Begin.Context.Runner); by == modelsAnswer {
 		a.Text = append(a.Text, sentence("This is "+by))
+	} else {
+		a.Text = append(a.Text, sentence("It was "+by))
 	}
 	return a
 }

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/tuning"
+	"github.com/fabricctl/fabricctl/tuning/report"
+)
+
+// promotion is what the result of an experiment means for the model that it was made with.
+type promotion struct {
+	files    []model.Spliced
+	external []string // what no model holds, in words
+	nothing  string   // why nothing is to be written; "" when something is
+}
+
+type tuneDiffFlags struct {
+	write       bool
+	patch, page string
+}
+
+type tuneDiffJSON struct {
+	Schema   string         `json:"schema"`
+	ID       string         `json:"id"`
+	Written  bool           `json:"written"`
+	Nothing  string         `json:"nothing,omitempty"`
+	Files    []tuneDiffFile `json:"files"`
+	External []string       `json:"external"`
+}
+
+type tuneDiffFile struct {
+	File   string          `json:"file"`
+	Values []tuneDiffValue `json:"values"`
+	Diff   string          `json:"diff"`
+}
+
+type tuneDiffValue struct {
+	Path   string   `json:"path"`
+	Pos    diag.Pos `json:"pos"`
+	Before string   `json:"before,omitempty"`
+	After  string   `json:"after"`
+}
+
+func (a *app) newTuneDiff() *cobra.Command {
+	var o tuneDiffFlags
+	c := &cobra.Command{
+		Use:   "diff RUN",
+		Short: "Show what an experiment changes in the model's files, and write it",
+		Long: `Show what the result of an experiment changes in the files of the model, as a diff that git apply takes. Only values change: comments, order, blank
+lines, quotes and line ends stay, and a comment above says which experiment found them, and how sure it was. Of several layers, the one whose value
+wins is changed.
+
+--write writes the files, each whole or not at all; --patch writes the diff to a file, byte by byte, and --page a page in Markdown for the
+pull request. Nothing is written of an experiment that did not reach its end, found nothing better, was not confirmed on fresh seeds or whose gate failed,
+nor into a model that is not the one it was made with (exit 4). -f is needed only where the layers are found elsewhere now.`,
+		Example: "  fabricctl tune diff 261130-093012-1c2d3e4f\n  fabricctl tune diff 261130-093012-1c2d3e4f --write --page pull-request.md",
+		Args:    wantTuned,
+		RunE:    func(c *cobra.Command, args []string) error { return a.runTuneDiff(c.Context(), args[0], o) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.write, "write", false, "write the files of the model")
+	f.StringVar(&o.patch, "patch", "", "file to write the diff to")
+	f.StringVar(&o.page, "page", "", "file to write a page for the pull request to, in Markdown")
+	return c
+}
+
+func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
+	json, err := a.wants("text", "json")
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct{ flag, path, example string }{{"--patch", o.patch, "tuned.patch"}, {"--page", o.page, "pull-request.md"}} {
+		if f.path != "" {
+			if err := outFile(f.flag, f.path, f.example); err != nil {
+				return err
+			}
+		}
+	}
+	r, h, err := a.tuned(id)
+	if err != nil {
+		return err
+	}
+	p, err := a.promotion(ctx, r, h)
+	if err != nil {
+		return err
+	}
+	var patch strings.Builder
+	out := tuneDiffJSON{Schema: "fabricctl/tune-diff/v1", ID: id, Nothing: p.nothing, Files: []tuneDiffFile{}, External: append([]string{}, p.external...)}
+	for i := range p.files {
+		s := &p.files[i]
+		f := tuneDiffFile{File: s.File, Diff: unified(patchName(s.File), s.Before, s.After)}
+		for _, v := range s.Values {
+			f.Values = append(f.Values, tuneDiffValue(v))
+		}
+		patch.WriteString(f.Diff)
+		out.Files = append(out.Files, f)
+	}
+	for _, f := range []struct {
+		path string
+		text func() []byte
+	}{
+		{o.patch, func() []byte { return []byte(patch.String()) }},
+		{o.page, func() []byte { return report.Markdown(pullRequest(tunePage(r, h), patch.String())) }},
+	} {
+		if f.path == "" || p.nothing != "" {
+			continue
+		}
+		if err := writeWhole(f.path, f.text()); err != nil {
+			return fail(exitError, "", "%s was not written: %w", f.path, diskWords(err))
+		}
+		fmt.Fprintln(a.sys.err, "wrote", f.path)
+	}
+	if o.write && p.nothing == "" {
+		if err := a.writeBack(p); err != nil {
+			return err
+		}
+		out.Written = true
+	}
+	if json {
+		return a.printJSON(out)
+	}
+	if p.nothing != "" {
+		fmt.Fprintf(a.sys.err, "nothing to write: %s\n", p.nothing)
+	}
+	for _, s := range p.external {
+		fmt.Fprintf(a.sys.err, "not in the model: %s\n", s)
+	}
+	_, err = fmt.Fprint(a.sys.out, patch.String())
+	return err
+}
+
+// pullRequest is a page with the change in front of all else.
+func pullRequest(page report.Page, patch string) report.Page {
+	page.Sections = slices.Insert(page.Sections, 0, report.Section{Title: "The change", Blocks: []report.Block{report.Code{Lang: "diff", Text: patch}}})
+	return page
+}
+
+// promotion finds what the result of an experiment changes in the files of its model. An error is one that refuses it.
+func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*promotion, error) {
+	if nothing, err := a.promotable(r); nothing != "" || err != nil {
+		return &promotion{nothing: nothing}, err
+	}
+	o := r.Outcome
+	to := h.ChangeTo(o.Best)
+	if to == nil {
+		return nil, fail(exitError, "", "the journal of experiment %s does not say what its result means for the model", r.ID)
+	}
+	p := &promotion{external: externalWords(r.Begin.Vars, to.External, r.Begin.Start)}
+	if len(to.Patch) == 0 {
+		p.nothing = "the result is nothing that the model holds"
+		return p, nil
+	}
+	layers := a.fabric
+	if len(layers) == 0 {
+		layers = r.Begin.Context.Layers
+	}
+	m, err := a.loadFor(ctx, layers, true)
+	if err != nil {
+		return nil, err
+	}
+	if m.findings.HasErrors() {
+		a.printLoaded(m)
+		return nil, m.refused()
+	}
+	hardware, _ := a.hardware()
+	files, found := model.Splice(osFS{}, append(hardware, layers...), to.Patch, tunedNote(r, h))
+	switch {
+	case !found.HasErrors() && len(files) == 0:
+		p.nothing = "the model has it already"
+		return p, nil
+	case m.digest() != r.Begin.Context.Digest:
+		return nil, fail(exitRefused, "take out the model as it was then, or run the experiment again", "the model of %s is not the one of experiment %s (digest %.12s, and then %.12s); nothing was written", strings.Join(layers, ", "), r.ID, m.digest(), r.Begin.Context.Digest)
+	case found.HasErrors():
+		a.simFindings(found)
+		return nil, fail(exitError, "", "the result cannot be written into the files of the model; nothing was written")
+	}
+	p.files = files
+	return p, nil
+}
+
+// promotable says why the result of an experiment is not to be written: nothing when there is none, an error when it is not to be
+// trusted so far.
+func (a *app) promotable(r *tuneJSON) (nothing string, err error) {
+	o := r.Outcome
+	refuse := func(hint, format string, args ...any) (string, error) {
+		return "", fail(exitRefused, hint, "experiment %s: "+format+"; nothing was written", append([]any{r.ID}, args...)...)
+	}
+	again := "fabricctl tune resume " + r.ID
+	switch {
+	case o == nil, r.State == tuning.Stopped && !o.Spent:
+		return refuse(again, "it did not reach its end")
+	case r.State != tuning.Done && r.State != tuning.Stopped:
+		return refuse("", "%s", stateWords(r))
+	case o.Verdict != tuning.Better || o.Best.Key() == r.Begin.Start.Key():
+		return diag.OneLine(o.Words), nil
+	case o.Confirmed == nil || o.Confirmed.Verdict != tuning.Better || o.Confirmed.To.Key() != o.Best.Key():
+		return refuse("", "its result was not confirmed on fresh seeds")
+	case r.Gate != nil && !r.Gate.Passed:
+		return refuse("", "the gate refused the result: %s", diag.OneLine(r.Gate.Why))
+	case r.Gate == nil:
+		if then, err := a.flagsOf(r.Begin.Context.Command); err == nil && then.gate != "" {
+			return refuse("run it again, or judge the result by hand", "the gate %s has not judged the result", then.gate)
+		}
+	}
+	return "", nil
+}
+
+// tunedNote is the comment above what an experiment has found: when, how much it gains, how sure that is, and which one it was.
+func tunedNote(r *tuneJSON, h *tuning.History) string {
+	what := diag.OneLine(r.Outcome.Confirmed.Reason)
+	if j := r.Outcome.Confirmed.J; j != nil {
+		what = fmt.Sprintf("%s %% J (%s to %s, %s %%), %s", percent(j.Est), percent(j.Low), percent(j.High), confidenceText(j.Conf), diag.Count(j.N, "pair"))
+	}
+	return fmt.Sprintf("tuned %s: %s %s, run %s", h.Last.UTC().Format("2006-01-02"), what, runnerText(r.Begin.Context.Runner), r.ID)
+}
+
+// writeBack writes the files of a promotion: all of them are on the disk, beside those that they replace, before the first is replaced.
+func (a *app) writeBack(p *promotion) (err error) {
+	targets, staged := make([]string, len(p.files)), make([]string, 0, len(p.files))
+	defer func() {
+		for _, tmp := range staged {
+			if e := os.Remove(tmp); e != nil && !errors.Is(e, os.ErrNotExist) {
+				err = errors.Join(err, e)
+			}
+		}
+	}()
+	for i := range p.files {
+		f := &p.files[i]
+		if targets[i], err = ownFile(f.File); err != nil {
+			return err
+		}
+		if now, err := os.ReadFile(targets[i]); err != nil || !bytes.Equal(now, f.Before) {
+			return fail(exitRefused, "", "%s was changed while it was being read; nothing was written", f.File)
+		}
+		tmp, err := stage(targets[i], f.After)
+		if err != nil {
+			return fail(exitError, "", "%s was not written: %w", f.File, diskWords(err))
+		}
+		staged = append(staged, tmp)
+	}
+	for i := range p.files {
+		f := &p.files[i]
+		if err := settle(staged[i], targets[i]); err != nil {
+			return fail(exitError, "", "%s was not written: %w", f.File, diskWords(err))
+		}
+		for _, v := range f.Values {
+			before := "set to"
+			if v.Before != "" {
+				before = v.Before + " to"
+			}
+			fmt.Fprintf(a.sys.err, "wrote %s: %s %s %s\n", v.Pos, v.Path, before, v.After)
+		}
+	}
+	return nil
+}
+
+// ownFile is the file behind a name. One that lies in another directory than its name is not written through: it belongs to something else.
+func ownFile(name string) (string, error) {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", fail(exitError, "", "%w; nothing was written", err)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return "", fail(exitError, "", "%w; nothing was written", err)
+	}
+	if filepath.Dir(real) != dir {
+		return "", fail(exitRefused, "write into that file by hand, or give it as a layer with -f", "%s is a link to %s, in another directory; nothing was written", name, real)
+	}
+	return real, nil
+}
+
+// thenWrite writes the result of an experiment that has ended into its model, where --write asked for that.
+func (a *app) thenWrite(ctx context.Context, write bool, id string, err error) error {
+	if !write || err != nil {
+		return err
+	}
+	r, h, err := a.tuned(id)
+	if err != nil {
+		return err
+	}
+	p, err := a.promotion(ctx, r, h)
+	if err != nil {
+		return err
+	}
+	for _, s := range p.external {
+		fmt.Fprintf(a.sys.err, "not in the model: %s\n", s)
+	}
+	if p.nothing != "" {
+		fmt.Fprintf(a.sys.err, "nothing to write: %s\n", p.nothing)
+		return nil
+	}
+	return a.writeBack(p)
+}
