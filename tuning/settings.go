@@ -195,7 +195,7 @@ func (b *spacer) off(s *Space) (func(Setting) Setting, bool) {
 	return unmark, true
 }
 
-// lint is what is wrong with the model with a patch in it.
+// lint is what is wrong with the model with a patch in it, as far as what is moved can be to blame.
 func (b *spacer) lint(p model.Patch) diag.List {
 	g, found := b.f.With(p)
 	if found.HasErrors() {
@@ -206,7 +206,13 @@ func (b *spacer) lint(p model.Patch) diag.List {
 	if found.HasErrors() {
 		return found
 	}
-	found.Add(lint.Check(net, g)...)
+	var areas intent.Areas
+	for i := range b.knobs {
+		if b.knobs[i].sc != nil {
+			areas |= intent.AreaSet(b.knobs[i].area)
+		}
+	}
+	found.Add(lint.CheckOf(areas, net, g)...)
 	return lint.Weigh(net, found)
 }
 

@@ -1,16 +1,21 @@
 package tuning_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -148,6 +153,44 @@ func TestSpaceProperties(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCheckIsLint: the rules that Check asks find each error that all rules find.
+func TestCheckIsLint(t *testing.T) {
+	for _, dir := range []string{"small", "storage-and-training", "rail8"} {
+		f := fabric(t, dir, "fabric.yaml")
+		s, found := tuning.NewSpace(f, tuning.SpaceOptions{Class: f.Classes[0].Name, Variables: []string{"alpha", "kmax", "kmin/kmax", "pmax", "headroom", "bandwidth"}})
+		if found.HasErrors() {
+			t.Fatal(found)
+		}
+		base, _ := intent.Resolve(f)
+		before := lint.Weigh(base, lint.Check(base, f))
+		bad := 0
+		rapid.Check(t, func(r *rapid.T) {
+			x := make(tuning.Setting, len(s.Vars))
+			for i, v := range s.Vars {
+				x[i] = v.Low * math.Pow(v.High/v.Low, rapid.Float64Range(0, 1).Draw(r, v.Name))
+			}
+			x = s.Normal(x)
+			g, more := f.With(s.Change(x).Patch)
+			if !more.HasErrors() {
+				net, l := intent.Resolve(g)
+				more = append(append(more, l...), lint.Weigh(net, lint.Check(net, g))...)
+			}
+			had := map[string]bool{}
+			for _, f := range before {
+				had[f.Rule] = had[f.Rule] || f.Severity == diag.Error
+			}
+			more = slices.DeleteFunc(more, func(f diag.Finding) bool { return f.Severity != diag.Error || had[f.Rule] })
+			if len(more) > 0 {
+				bad++
+			}
+			if d := cmp.Diff(said(more), said(s.Check(x))); d != "" {
+				r.Fatalf("%v (-all rules +Check):\n%s", x, d)
+			}
+		})
+		t.Logf("%s: %d settings are refused", dir, bad)
 	}
 }
 

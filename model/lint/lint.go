@@ -45,8 +45,15 @@ func Rules() []Rule {
 // Check runs all rules over n. f is the model that n belongs to, and nil when there is none; it lets hints and
 // positions be more exact. Acknowledgements are not applied: that is Fabric.Acknowledge, over all findings together.
 // Check is linear in the number of ports, and neither n nor f is changed.
-func Check(n *intent.Net, f *model.Fabric) diag.List {
-	whole, rules := newPass(n, f), Rules()
+func Check(n *intent.Net, f *model.Fabric) diag.List { return check(n, f, Rules()) }
+
+// CheckOf is Check with those rules alone whose errors are about some of the areas: what an edit of nothing else can break.
+func CheckOf(areas intent.Areas, n *intent.Net, f *model.Fabric) diag.List {
+	return check(n, f, slices.DeleteFunc(Rules(), func(r Rule) bool { return r.Areas&areas == 0 }))
+}
+
+func check(n *intent.Net, f *model.Fabric, rules []Rule) diag.List {
+	whole := newPass(n, f)
 	found := make([]diag.List, len(rules))
 	var next atomic.Int32
 	var wg sync.WaitGroup
