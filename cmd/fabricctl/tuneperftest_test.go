@@ -11,6 +11,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -217,6 +218,16 @@ func TestPerftestSlowHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.host("host1").SetFaults(host.Faults{})
+	if err := b.host("host1").Slow("rdma0", 50*units.Gbps); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run()
+	if x, ok := errors.AsType[*tuning.Rejected](err); !ok || x.Code != "host" || !x.Host || !strings.Contains(x.Why, "host1, which receives, was the bottleneck: it has stopped its switch") {
+		t.Fatal(err)
+	}
+	if err := b.host("host1").Slow("rdma0", 0); err != nil {
+		t.Fatal(err)
+	}
 	b.host("host2").SlowClock(true)
 	_, err = run()
 	if x, ok := errors.AsType[*tuning.Rejected](err); !ok || x.Code != "clock" {
