@@ -124,11 +124,11 @@ func factorial(corners []*arm, n int) stats.Factorial {
 	return stats.Factorial2x2(m(0), m(1), m(2), m(3), stats.SD(ab), n)
 }
 
-// pareto are the settings that no other beats in both goodput and latency: surely in one, and not worse in the other.
+// pareto are the settings that no other beats in both goodput and latency. Those that have been left after a glance are not among them.
 func (t *tuner) pareto() []Arm {
 	var all []*arm
 	for _, a := range t.all {
-		if a.left == "" && !a.bare && a.n() >= 2 && a.broken(&t.e.Objective) == "" {
+		if a.left == "" && !a.bare && a.n() >= max(2, t.e.Looks.First) && a.broken(&t.e.Objective) == "" {
 			all = append(all, a)
 		}
 	}
@@ -141,12 +141,16 @@ func (t *tuner) pareto() []Arm {
 	return set
 }
 
-// beats reports whether b is surely better than a in one of goodput and latency, and not worse in the other.
+// beats reports whether b is better than a in both goodput and latency: surely so in one of them, or as far as can be told from at least as many
+// runs as a has.
 func (t *tuner) beats(b, a *arm) bool {
 	n := common(a, b)
 	good, tail := b.mean(byGood, n)-a.mean(byGood, n), a.mean(byTail, n)-b.mean(byTail, n)
-	if good < 0 || tail < 0 {
+	switch {
+	case good < 0 || tail < 0 || good == 0 && tail == 0:
 		return false
+	case b.n() >= a.n():
+		return true
 	}
 	conf := t.e.Looks.Confidence
 	return t.against(b, a, byGood, conf).Low > 0 || t.against(b, a, byTail, conf).High < 0
