@@ -282,7 +282,7 @@ func (p *tunedPage) pareto() []report.Block {
 		front = slices.SortedFunc(slices.Values(p.Outcome.Pareto), func(a, b tuning.Arm) int { return cmp.Compare(a.Goodput, b.Goodput) })
 	}
 	all, bare, bad := report.Marks{Name: "tried"}, report.Marks{Name: "without ECN"}, report.Marks{Name: "breaks a limit"}
-	best, start, edge := report.Marks{Name: "chosen", Big: true}, report.Marks{Name: "start", Big: true}, report.Marks{Name: "nothing beats it", Joined: true}
+	best, start, edge := report.Marks{Name: "chosen", Big: true}, report.Marks{Name: "start", Big: true}, report.Marks{Name: "nothing surely beats it"}
 	put := func(m *report.Marks, t *tuning.Tried) {
 		m.X, m.Y = append(m.X, t.Goodput.Est), append(m.Y, t.Tail.Est)
 	}
@@ -335,7 +335,7 @@ func (p *tunedPage) pareto() []report.Block {
 		table.Caption += fmt.Sprintf(" The first %d of %d.", mostRows, len(front))
 	}
 	c := report.Chart{
-		Title: "Goodput against p99.9", Caption: "Each point is a setting: to the right is more goodput, further down is less latency. Up the front there is more of one for more of the other; the exchange rate of J picks the place.",
+		Title: "Goodput against p99.9", Caption: "Each point is a setting: to the right is more goodput, further down is less latency. Along the edge one is had for the other; the exchange rate of J picks the place.",
 		X: report.Axis{Label: "goodput", Of: report.Rate}, Panels: []report.Panel{{Y: report.Axis{Label: "p99.9", Of: report.Time}, LogY: true, Tall: true}},
 	}
 	for _, m := range []report.Marks{all, edge, start, best, bare, bad} {

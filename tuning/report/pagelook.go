@@ -64,7 +64,7 @@ h2{break-after:avoid}
 pre{white-space:pre-wrap}
 thead{display:table-header-group}
 tr{break-inside:avoid}
-figure svg{max-width:32rem}
+figure svg{max-width:23rem}
 .answer,.facts div{break-inside:avoid;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 a{color:inherit;text-decoration:none}
 }
