@@ -36,7 +36,7 @@ type perftestFlags struct {
 func (o *perftestFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.port, "test-port", 0, "with --runner perftest: TCP port of the first pair of hosts, the next has the next (default 18600)")
-	f.BoolVar(&o.slow, "slow-hosts", false, "with --runner perftest: use what hosts measure whose CPU is busy or whose clock is not at its highest, such as virtual machines with RDMA in software")
+	f.BoolVar(&o.slow, "slow-hosts", false, "with --runner perftest: use what hosts measure whose CPU is busy or whose clock is not at its highest, and send again after a second only, as for virtual machines with RDMA in software")
 	f.BoolVar(&o.rdmaCM, "rdma-cm", false, "with --runner perftest: connect by rdma_cm (-R -T), for drivers that do not take the class otherwise")
 	f.DurationVar(&o.settle, "settle", 0, "with --runner perftest: how long after a run counters are read, for devices whose counters are old (default 11s with real SONiC, else none)")
 }
@@ -170,7 +170,7 @@ func (r *perftestRunner) plan(w observe.Workload, seed uint64) (*perftest.Plan, 
 		}
 		lanes = append(lanes, perftest.Lane{Part: l.Part, From: from, To: to, DSCP: l.DSCP, Class: l.Class, Priority: l.Priority, Back: l.Reverse})
 	}
-	plan, err := perftest.NewPlan(&w, lanes, perftest.Settings{RDMACM: r.flags.rdmaCM, AnyClock: r.flags.slow, CPU: !r.flags.slow})
+	plan, err := perftest.NewPlan(&w, lanes, perftest.Settings{RDMACM: r.flags.rdmaCM, AnyClock: r.flags.slow, Patient: r.flags.slow, CPU: !r.flags.slow})
 	if err != nil {
 		return nil, refused(err)
 	}

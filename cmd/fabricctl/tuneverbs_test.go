@@ -116,6 +116,22 @@ func (v *verbs) idle(t *testing.T) {
 	}
 }
 
+// provoke waits for a verbs test on a machine, and then runs a command line there that has its process as $p. The channel gives what
+// came of it.
+func (v *verbs) provoke(t *testing.T, name, line string) <-chan error {
+	t.Helper()
+	c := v.dial(t, name)
+	done := make(chan error, 1)
+	go func() {
+		o, err := c.Run(t.Context(), "for i in $(seq 600); do p=$(pidof ib_write_bw) && break; sleep 0.1; done; sleep 1; "+line, nil)
+		if err == nil && o.Exit != 0 {
+			err = fmt.Errorf("%s: %s: exit code %d: %s", name, line, o.Exit, o.Stderr)
+		}
+		done <- err
+	}()
+	return done
+}
+
 // The machines are what the other tests take them for: real perftest between hosts that answer over SSH, counters of soft-RoCE, and
 // a queue in the switch that limits what goes through.
 func TestVerbsSmoke(t *testing.T) {

@@ -28,6 +28,7 @@ type Test struct {
 	Margin     time.Duration // before and after it, with a duration; 0 = 1 s
 	Iterations int           // where there is no duration
 	MTU        units.Bytes   // path MTU, 0 = the port's
+	AckTimeout int           // after which a packet is sent again: 4.096 us times 2 to the power of it, up to 31; 0 = 14, which is 67 ms
 
 	ToS      uint8    // ToS byte of the class: DSCP << 2
 	RDMACM   bool     // connect by rdma_cm: needed where the driver does not take the class otherwise
@@ -119,6 +120,7 @@ func (t *Test) argv() Argv {
 	}
 	flag(t.Iterations > 0, "-n", strconv.Itoa(t.Iterations))
 	flag(t.MTU > 0, "-m", number(t.MTU))
+	flag(t.AckTimeout > 0, "-u", strconv.Itoa(t.AckTimeout))
 	flag(t.Bidirectional, "-b")
 	flag(t.RDMACM, "-R", "-T", strconv.Itoa(int(t.ToS)))
 	flag(!t.RDMACM, "--tclass="+strconv.Itoa(int(t.ToS)))
@@ -164,6 +166,7 @@ func (t *Test) check() error {
 	default:
 		refuse(true, "path MTU %s is none of 256, 512, 1024, 2048, 4096: perftest would take the port's", t.MTU.Exact())
 	}
+	refuse(t.AckTimeout < 0 || t.AckTimeout > 31, "an acknowledgement timeout of %d: not from 1 to 31", t.AckTimeout)
 	errs = append(errs, CheckToS(int(t.ToS)))
 	errs = append(errs, t.checkLength()...)
 	refuse(t.Latency && t.Bidirectional, "a latency test has no bidirectional form")

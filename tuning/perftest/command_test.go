@@ -16,7 +16,7 @@ func TestCommand(t *testing.T) {
 	for _, x := range []Test{
 		hundred,
 		{Op: Write, Device: "mlx5_0", IBPort: 2, GID: 3, Port: 18520, Size: units.MiB, QPs: 4, Depth: 64, Duration: 10 * time.Second, Margin: 2 * time.Second, MTU: 4096, Bidirectional: true, ToS: 104, AnyClock: true, CPU: true, File: "/tmp/fabricctl run's.json"},
-		{Op: Send, Device: "rxe0", GID: 1, Port: 18600, Size: 16384, Iterations: 5000, ToS: 0, Counters: []string{"hw_counters/out_of_buffer", "counters/port_xmit_data"}},
+		{Op: Send, Device: "rxe0", GID: 1, Port: 18600, Size: 16384, Iterations: 5000, AckTimeout: 18, ToS: 0, Counters: []string{"hw_counters/out_of_buffer", "counters/port_xmit_data"}},
 		{Op: Read, Latency: true, Device: "rocep4s0f0", GID: 0, Port: 18515, Size: 2, Iterations: 1000, Samples: true, ToS: 192},
 		{Op: Write, Latency: true, Device: "bnxt_re-bond0", GID: 5, Port: 18515, Size: 64, Duration: 4 * time.Second, RDMACM: true, ToS: 104},
 	} {
@@ -56,6 +56,7 @@ func TestRefused(t *testing.T) {
 		func(t *Test) { t.Depth = -1 },
 		func(t *Test) { t.MTU = 3000 },
 		func(t *Test) { t.MTU = 9000 },
+		func(t *Test) { t.AckTimeout = 32 },
 		func(t *Test) { t.Iterations = 1000 },
 		func(t *Test) { t.Duration = 0 },
 		func(t *Test) { t.Duration = 1500 * time.Millisecond },

@@ -67,6 +67,7 @@ type Lane struct {
 type Settings struct {
 	RDMACM   bool // connect by rdma_cm
 	AnyClock bool // say nothing of a CPU whose clock is not at its highest (-F)
+	Patient  bool // wait more than a second for an acknowledgement: hosts that answer late would be sent everything twice
 	CPU      bool // measure the CPU's load
 }
 
@@ -75,6 +76,9 @@ const (
 	usualDuration = 5 * time.Second
 	usualMargin   = time.Second
 )
+
+// patience is 4.096 us * 2^18 = 1.07 s.
+const patience = 18
 
 // Express says what of a workload verbs tests cannot do, as an *observe.Error; nil = nothing. They send without a pause, for whole
 // seconds, from when they begin until all end.
@@ -138,6 +142,9 @@ func NewPlan(w *observe.Workload, lanes []Lane, s Settings) (Plan, error) {
 		p.Test = Test{
 			Op: Write, Latency: part.Latency || part.Kind == observe.Probe, Bidirectional: part.Both, QPs: part.QPs, Depth: part.Depth,
 			Size: cmp.Or(part.Message, 64*units.KiB), MTU: part.MTU, ToS: l.DSCP << 2, RDMACM: s.RDMACM, AnyClock: s.AnyClock,
+		}
+		if s.Patient {
+			p.AckTimeout = patience
 		}
 		switch part.Op {
 		case observe.OpRead:
