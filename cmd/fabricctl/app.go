@@ -121,7 +121,9 @@ func (a *app) root() *cobra.Command {
 		Long: `fabricctl keeps one agreement (DSCP, priority, queue, PFC and ECN thresholds, MTU,
 watchdog) on every switch port and every host of a RoCEv2 fabric, from one YAML
 model. Nothing is written unless a verb says so: apply, runs resume and runs
-rollback write, and host apply with its own; every other verb only reads.
+rollback write, and host apply with its own; tune tries settings on devices with
+--runner lab or perftest alone, and brings back what was; every other verb only
+reads.
 
 Try it without hardware:   fabricctl demo
 Start a model:             fabricctl init my-fabric

@@ -265,9 +265,12 @@ func (a *app) tuneHints(r *tuneJSON) []string {
 		}
 		return strings.Join(line, " ")
 	}
-	hints := []string{"all decisions with their evidence: " + words("show", "--details"), "the same decisions again, from the journal alone: " + words("replay")}
-	if o == nil || o.State == tuning.Stopped && !o.Spent {
+	hints := []string{"all decisions with their evidence: " + words("show", "--details"), "as a page with pictures: " + words("report", "--out", "report.html")}
+	switch {
+	case o == nil || o.State == tuning.Stopped && !o.Spent:
 		hints = append(hints, "go on: "+words("resume"))
+	case o.Verdict == tuning.Better:
+		hints = append(hints, "as a change of the model: "+words("diff"))
 	}
 	return hints
 }
