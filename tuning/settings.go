@@ -216,7 +216,7 @@ func (b *spacer) lint(p model.Patch) diag.List {
 	return lint.Weigh(net, found)
 }
 
-// checker lints settings, each once: that takes 1 to 3 ms of a fabric of some dozens of devices, and a setting has 6 runs or more. A rule
+// checker lints settings, each once: that takes 1 to 2 ms of CPU on a fabric of some dozens of devices, and a setting has 6 runs or more. A rule
 // that the model breaks already is no reason against a setting. It may be called by several at once.
 func (b *spacer) checker(s *Space) func(Setting) diag.List {
 	var mu sync.Mutex
