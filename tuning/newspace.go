@@ -336,6 +336,10 @@ func (b *spacer) add(r row, sc *scope, usual bool) {
 		b.errorf("write "+r.Name+"@leaf, or the role of other switches", "%s cannot be moved: it is a variable of switches, and there are none in the scope %s", r.Name, sc)
 		return
 	}
+	if r.host && !sc.hosts {
+		b.errorf("write "+r.Name+"@host, or the role of other hosts", "%s cannot be moved: it is a variable of hosts, and there are none in the scope %s", r.Name, sc)
+		return
+	}
 	now, why := r.read(b.from(r, sc))
 	if why.what != "" {
 		pos := cmp.Or(b.class.Xoff.Pos(), b.class.Pos)

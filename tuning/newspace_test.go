@@ -12,6 +12,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/tuning"
 )
@@ -203,6 +204,7 @@ func TestSpaceRefused(t *testing.T) {
 		{"small", tuning.SpaceOptions{Variables: []string{"xoff"}}, "xoff cannot be moved: xoff is alpha 1/2 of what is free there, and not a size\n    hint: name alpha in its place"},
 		{"small", tuning.SpaceOptions{Scope: "lef"}, "there is no role and no device lef\n    hint: there are host, leaf, spine, and devices by name"},
 		{"small", tuning.SpaceOptions{Scope: "host"}, "alpha cannot be moved: it is a variable of switches, and there are none in the scope host"},
+		{"small", tuning.SpaceOptions{Variables: []string{"cc.ai_rate"}, Scope: "leaf"}, "cc.ai_rate cannot be moved: it is a variable of hosts, and there are none in the scope leaf\n    hint: write cc.ai_rate@host"},
 		{"small", tuning.SpaceOptions{Variables: []string{"weight"}}, "the class has no weight\n    hint: name bandwidth in its place"},
 		{"small", tuning.SpaceOptions{Variables: []string{"cc.ai_rate"}}, "the model leaves it as it is on the hosts, so that nobody could bring it back\n    hint: write what the NICs have now"},
 		{"three-tier", tuning.SpaceOptions{Variables: []string{"alpha"}}, "fabricctl does not write buffers of eos/7060x6"},
@@ -214,6 +216,32 @@ func TestSpaceRefused(t *testing.T) {
 		_, found := tuning.NewSpace(fabric(t, x.dir, files...), x.options)
 		if got := said(found); !strings.Contains(got, x.want) || !found.HasErrors() || strings.Contains(got, "\x1b") {
 			t.Errorf("%+v: %q, want %q", x.options, got, x.want)
+		}
+	}
+}
+
+// TestFanIn: how many ports of a leaf a load comes in by towards one host.
+func TestFanIn(t *testing.T) {
+	net, _ := intent.Resolve(fabric(t, "small", "fabric.yaml")) // 8 hosts and 2 uplinks
+	leaf := net.Device("leaf1")
+	for text, want := range map[string]int{
+		"single":                      0,
+		"incast:4":                    4,
+		"incast:16":                   9,
+		"incast":                      9,
+		"incast:8,across":             2,
+		"alltoall:4,bytes=1MB":        3,
+		"alltoall,bytes=1MB":          9,
+		"permutation + incast:5":      5,
+		"incast:2 + incast:7":         7,
+		"ring:4,bytes=1MB + victim:2": 0,
+	} {
+		w, err := observe.ParseWorkload(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tuning.FanIn(w, leaf); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}
 }
