@@ -92,7 +92,8 @@ func TestSeparable(t *testing.T) {
 	s.Vars[1].Ladder = s.Vars[0].Ladder
 	log := &memory{}
 	var lines []string
-	o, err := Run(context.Background(), experiment(s), Lab{Runner: &surface{noise: 0.01, f: func(s Setting) float64 {
+	e := experiment(s)
+	o, err := Run(context.Background(), e, Lab{Runner: &surface{noise: 0.01, f: func(s Setting) float64 {
 		return -0.05 * ((s[0]-3)*(s[0]-3) + 2*(s[1]+1)*(s[1]+1))
 	}}}, log, func(e Event) {
 		if e.Decision != nil {
@@ -108,6 +109,20 @@ func TestSeparable(t *testing.T) {
 	h, err := Read(log.recs)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Every arm has the same seeds, and the confirmation has others, the same for both.
+	fresh := map[uint64]int{}
+	for _, trial := range h.Trials {
+		if confirms := trial.N > o.Runs-40; confirms != (trial.Seed >= e.Seed*100_000+freshSeeds) {
+			t.Errorf("run %d has seed %d", trial.N, trial.Seed)
+		} else if confirms {
+			fresh[trial.Seed]++
+		}
+	}
+	for seed, n := range fresh {
+		if n != 2 || len(fresh) != 20 {
+			t.Errorf("seed %d confirms %d times, one of %d", seed, n, len(fresh))
+		}
 	}
 	ds, best, whole, err := Replay(h)
 	if err != nil || !whole || best.Key() != o.Best.Key() || len(ds) != len(h.Decisions) {

@@ -406,3 +406,26 @@ type always struct{ err error }
 func (a always) Run(context.Context, Trial) (observe.Observation, error) {
 	return observe.Observation{}, a.err
 }
+
+// TestTurns: where things drift, arms take turns there and back, so that what falls steadily makes none of them better.
+func TestTurns(t *testing.T) {
+	e, d, r := site(t)
+	e.Space.Vars = e.Space.Vars[:1]
+	e.Space.Base = e.Space.Base[:1]
+	r.f = func(Setting) float64 { return 0 }
+	r.noise = 0.001
+	var order []string
+	r.each = func(o *observe.Observation, tr Trial) {
+		*o.Goodput *= 1 - 0.004*float64(tr.N)
+		order = append(order, fmt.Sprint(tr.Setting[0]))
+	}
+	e.Looks = Looks{First: 4, Most: 4, Polish: 4, Confirm: 4}
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	if err != nil || o.Best.Key() != e.Space.Base.Key() {
+		t.Errorf("%+v %v", o, err)
+	}
+	if got := strings.Join(order[4:10], " "); got != "0 -4 4 4 -4 0" {
+		t.Errorf("the runs are of %s", got)
+	}
+}

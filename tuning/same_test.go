@@ -84,3 +84,16 @@ func TestNothingToGain(t *testing.T) {
 		t.Errorf("%d of 40 experiments change what cannot be better", moved)
 	}
 }
+
+// TestTies: what is surely better by less than a tie keeps what there is, and by more does not.
+func TestTies(t *testing.T) {
+	for gain, want := range map[float64]Verdict{0.004: NoDifference, 0.006: Better} {
+		u := newTuner(experiment(plane(1, 0, "x")), Lab{Runner: &surface{f: func(s Setting) float64 { return gain * s[0] }}}, silent{}, nil)
+		u.start = u.armOf(Setting{0})
+		u.cur = u.start
+		d, err := u.race(context.Background(), []*arm{u.armOf(Setting{1})}, u.e.Looks.Most)
+		if err != nil || d.Verdict != want || (d.To[0] == 1) != (want == Better) {
+			t.Errorf("a gain of %g: %+v %v", gain, d, err)
+		}
+	}
+}
