@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -120,9 +122,9 @@ func perftestDevices(m loaded, plan *perftest.Plan) []string {
 	return names
 }
 
-// sense reads all counters, once those of slow devices have settled.
-func (r *perftestRunner) sense(ctx context.Context) (map[string]observe.Counters, error) {
-	if r.flags.settle > 0 {
+// sense reads all counters, once those of slow devices have settled after what has run.
+func (r *perftestRunner) sense(ctx context.Context, ran bool) (map[string]observe.Counters, error) {
+	if ran && r.flags.settle > 0 {
 		t := time.NewTimer(r.flags.settle)
 		defer t.Stop()
 		select {
@@ -238,11 +240,14 @@ func (r *perftestRunner) keep(raw []perftest.Raw) (digest string, err error) {
 	if r.dir == "" || len(raw) == 0 {
 		return "", nil
 	}
-	b, err := json.MarshalIndent(raw, "", "  ")
-	if err != nil {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	e := json.NewEncoder(z)
+	e.SetIndent("", "  ")
+	if err := errors.Join(e.Encode(raw), z.Close()); err != nil {
 		return "", err
 	}
-	return keepRaw(r.dir, ".json", b)
+	return keepRaw(r.dir, ".json.gz", b.Bytes())
 }
 
 // keepRaw writes b below dir as a file that is named by its digest, which it returns, and an ending. One that is there already is the same.

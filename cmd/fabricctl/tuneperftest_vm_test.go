@@ -83,7 +83,7 @@ func TestVerbsRunner(t *testing.T) {
 		if *o.Goodput < 5e6 || *o.Goodput > 20e6 || *o.P50 <= 0 || *o.P999 < *o.P50 {
 			t.Error("a bottleneck of 20 Mbit/s says otherwise") // less than it where the machine is busy with something else
 		}
-		b, err := os.ReadFile(filepath.Join(raw, o.Digest+".json"))
+		b, err := kept(raw, o.Digest)
 		if err != nil || !strings.Contains(string(b), "RDMA_Read Latency Test") {
 			t.Error(err)
 		}

@@ -58,7 +58,7 @@ const (
 //
 // Before the first run of a latency test under load, one of few messages is made and not counted: it says how many fit.
 func (s *Session) Run(ctx context.Context, plan *Plan) (res Result, err error) {
-	if err := s.Check(ctx, plan); err != nil {
+	if err := s.installed(ctx, plan); err != nil {
 		return res, err
 	}
 	if !s.measured(plan) {
@@ -80,6 +80,7 @@ func (s *Session) once(ctx context.Context, plan *Plan) (res Result, err error) 
 		return res, err
 	}
 	r := newRun(s, plan, ready)
+	s.ran = true
 	r.carryOut(ctx)
 	res.Raw = r.raw()
 	if res.Left, err = r.clean(ctx); err != nil || ctx.Err() != nil {
@@ -101,7 +102,9 @@ func (s *Session) sense(ctx context.Context) (map[string]observe.Counters, error
 	if s.o.Sense == nil {
 		return nil, nil
 	}
-	return s.o.Sense(ctx)
+	c, err := s.o.Sense(ctx, s.ran)
+	s.ran = s.ran && err != nil
+	return c, err
 }
 
 // run is one run of a plan.
@@ -144,10 +147,8 @@ func newRun(s *Session, plan *Plan, pairs []ready) *run {
 	r := &run{Session: s, plan: plan, limit: s.o.Setup + plan.Duration + 2*plan.Margin + lead(s, plan)}
 	for i := range pairs {
 		p := &pairs[i]
-		serve, _ := p.Serve() // they were made before, in Check
-		connect, _ := p.Connect(p.address)
-		r.sides = append(r.sides, &side{pair: p, test: &p.server, server: true, argv: serve, done: make(chan struct{})})
-		r.sides = append(r.sides, &side{pair: p, test: &p.Test, argv: connect, done: make(chan struct{})})
+		r.sides = append(r.sides, &side{pair: p, test: &p.server, server: true, argv: p.serve, done: make(chan struct{})})
+		r.sides = append(r.sides, &side{pair: p, test: &p.Test, argv: p.connect, done: make(chan struct{})})
 	}
 	return r
 }

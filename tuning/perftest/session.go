@@ -17,8 +17,10 @@ import (
 // Config is what a Session works with.
 type Config struct {
 	Exec   Exec
-	Sense  func(ctx context.Context) (map[string]observe.Counters, error) // counters of all devices, by their names; nil = nobody counts
-	Ledger *Ledger                                                        // nil = nobody remembers what was begun
+	Ledger *Ledger // nil = nobody remembers what was begun
+
+	// Sense reads the counters of all devices, by their names; ran is whether tests have run since the last reading. Nil = nobody counts.
+	Sense func(ctx context.Context, ran bool) (map[string]observe.Counters, error)
 
 	Port   int    // TCP, of the first pair; the next has the next. 0 = 18600
 	Limits Limits // zero values are those of Usual
@@ -63,6 +65,7 @@ type Session struct {
 	o       Config
 	version string            // of perftest on all hosts that were asked
 	asked   map[string]bool   // hosts and tools
+	ran     bool              // tests have run since counters were read
 	paces   map[string][]pace // of the last runs of a latency test, by pair
 }
 
@@ -94,46 +97,44 @@ func pause(ctx context.Context, d time.Duration) error {
 // Check asks hosts whether they have what a plan needs, and begins nothing: the tools, all of the same version, a GID for each NIC, and free TCP ports. What
 // is wrong with several hosts is joined, each a *Refused or a *Silent.
 func (s *Session) Check(ctx context.Context, plan *Plan) error {
+	if err := s.installed(ctx, plan); err != nil {
+		return err
+	}
+	_, err := s.prepare(ctx, plan)
+	return err
+}
+
+// installed asks hosts once whether they have the tools, all of the same version.
+func (s *Session) installed(ctx context.Context, plan *Plan) error {
 	hosts := plan.hosts()
 	errs := make([]error, len(hosts))
 	versions := make([]string, len(hosts))
 	var wg sync.WaitGroup
 	for i, h := range hosts {
-		wg.Go(func() { versions[i], errs[i] = s.tools(ctx, h, plan.tools(h)) })
+		tools := plan.tools(h)
+		if key := h + " " + strings.Join(tools, " "); !s.asked[key] {
+			s.asked[key] = true
+			wg.Go(func() { versions[i], errs[i] = s.tools(ctx, h, tools) })
+		}
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
+	err := errors.Join(errs...)
 	for i, v := range versions {
 		if s.version == "" {
 			s.version = v
 		}
-		if v != "" && v != s.version {
-			return &Refused{hosts[i], fmt.Sprintf("perftest is version %s here, and %s on others", v, s.version), "install the same version of perftest on all hosts"}
+		if v != "" && v != s.version && err == nil {
+			err = &Refused{hosts[i], fmt.Sprintf("perftest is version %s here, and %s on others", v, s.version), "install the same version of perftest on all hosts"}
 		}
 	}
-	ready, err := s.prepare(ctx, plan)
 	if err != nil {
-		return err
+		clear(s.asked)
 	}
-	for i := range ready {
-		if _, err := ready[i].Serve(); err != nil {
-			return &Refused{ready[i].Server.Host, err.Error(), ""}
-		}
-		if _, err := ready[i].Connect(ready[i].address); err != nil {
-			return &Refused{ready[i].Client.Host, err.Error(), ""}
-		}
-	}
-	return nil
+	return err
 }
 
-// tools asks a host once for the programs that it needs, and for their version.
+// tools asks a host for the programs that it needs, and for their version.
 func (s *Session) tools(ctx context.Context, host string, names []string) (version string, err error) {
-	key := host + " " + strings.Join(names, " ")
-	if s.asked[key] {
-		return s.version, nil
-	}
 	said, _, err := ask(ctx, s.o.Exec, host, "command -v "+strings.Join(names, "; command -v "))
 	if err != nil {
 		return "", &Silent{host, err}
@@ -169,12 +170,10 @@ func (s *Session) tools(ctx context.Context, host string, names []string) (versi
 // ready is a pair with all that its commands need.
 type ready struct {
 	Pair
-	server  Test // the server's, which has a device and a GID of its own
-	address string
+	server         Test // the server's, which has a device and a GID of its own
+	address        string
+	serve, connect Argv
 }
-
-// Serve is the server's command.
-func (r *ready) Serve() (Argv, error) { return r.server.Serve() }
 
 // key tells one pair of a plan from the others.
 func (r *ready) key() string {
@@ -182,7 +181,7 @@ func (r *ready) key() string {
 }
 
 // prepare finds devices, GIDs and ports as they are now: they may have moved since the last run.
-func (s *Session) prepare(ctx context.Context, plan *Plan) ([]ready, error) {
+func (s *Session) prepare(ctx context.Context, plan *Plan) (_ []ready, err error) {
 	hosts := plan.hosts()
 	tables := make([][]gid, len(hosts))
 	ports := make([]map[int]bool, len(hosts))
@@ -223,6 +222,12 @@ func (s *Session) prepare(ctx context.Context, plan *Plan) ([]ready, error) {
 		r.server.Device, r.server.IBPort, r.server.GID = server.device, server.port, server.index
 		if r.address = server.address.String(); server.address.IsLinkLocalUnicast() {
 			r.address = r.Server.Name
+		}
+		if r.serve, err = r.server.Serve(); err != nil {
+			return nil, &Refused{r.Server.Host, err.Error(), ""}
+		}
+		if r.connect, err = r.Connect(r.address); err != nil {
+			return nil, &Refused{r.Client.Host, err.Error(), ""}
 		}
 	}
 	return out, nil
@@ -305,8 +310,8 @@ type pace struct {
 
 // How many messages a latency test has.
 const (
-	usualFew    = 1000    // of tests that take no time
-	mostSamples = 200_000 //
+	usualFew    = 1000   // of tests that take no time
+	mostSamples = 50_000 // all of which are printed, and kept
 	lastPaces   = 6
 )
 

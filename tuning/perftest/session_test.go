@@ -456,7 +456,10 @@ func TestCensus(t *testing.T) {
 			h, plan := newHosts(t), write()
 			plan.Pairs[0].Client.Switch, plan.Pairs[0].Client.SwitchIface = "leaf", "swp1"
 			reads := 0
-			sense := func(context.Context) (map[string]observe.Counters, error) {
+			sense := func(_ context.Context, ran bool) (map[string]observe.Counters, error) {
+				if ran != (reads == 1) {
+					t.Errorf("reading %d: ran is %t", reads, ran)
+				}
 				out := map[string]observe.Counters{}
 				for device, values := range tt.after {
 					c := observe.Counters{At: time.Unix(int64(10*reads), 0), Values: map[observe.Port]uint64{}}
