@@ -80,9 +80,9 @@ func (s *Switch) row(stats []stat, port string, only int) map[string]any {
 			if only >= 0 && p != only {
 				continue
 			}
-			at := strings.NewReplacer("*", strconv.Itoa(p))
-			if v, ok := s.Value(port, observe.Name(at.Replace(st.name))); ok {
-				out[at.Replace(st.field)] = strconv.FormatUint(v/max(st.unit, 1), 10)
+			digit := strconv.Itoa(p)
+			if v, ok := s.Value(port, observe.Name(strings.Replace(st.name, "*", digit, 1))); ok {
+				out[strings.Replace(st.field, "*", digit, 1)] = strconv.FormatUint(v/max(st.unit, 1), 10)
 			}
 		}
 	}
@@ -119,13 +119,13 @@ func (s *Switch) redisKeys() map[string]map[string]any {
 }
 
 // counted finds what a path below COUNTERS_DB names. The caller holds the lock.
-func (s *Switch) counted(path []string) (any, error) {
+func (s *Switch) counted(path []string, all func() map[string]map[string]any) (any, error) {
 	if s.faults.Counters != nil {
 		if v := s.faults.Counters(path); v != nil {
 			return v, nil
 		}
 	}
-	keys := s.redisKeys()
+	keys := all()
 	if len(path) > 1 && len(path) < 4 && strings.HasPrefix(path[1], "Ethernet") && (path[0] == "COUNTERS" || path[0] == "PERIODIC_WATERMARKS") {
 		return s.virtual(keys, path)
 	}

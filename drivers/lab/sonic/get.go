@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
@@ -29,8 +30,9 @@ func (s *Switch) Get(ctx context.Context, r *gpb.GetRequest) (*gpb.GetResponse, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	resp := &gpb.GetResponse{}
+	keys := sync.OnceValue(s.redisKeys) // for all paths the same, at one time
 	for _, p := range r.Path {
-		v, err := s.lookup(r.Prefix, p)
+		v, err := s.lookup(r.Prefix, p, keys)
 		if err != nil {
 			return nil, err
 		}
@@ -48,9 +50,9 @@ func (s *Switch) Get(ctx context.Context, r *gpb.GetRequest) (*gpb.GetResponse, 
 
 // lookup finds what a path names. There are two forms: origin sonic-db with database and namespace as first elements,
 // and the old one with the database as the prefix's target. Elements are taken as they are: "~1" is not "/".
-func (s *Switch) lookup(prefix, p *gpb.Path) (any, error) {
+func (s *Switch) lookup(prefix, p *gpb.Path, keys func() map[string]map[string]any) (any, error) {
 	if path, ok := isCounters(prefix, p); ok {
-		return s.counted(path)
+		return s.counted(path, keys)
 	}
 	origin, elems := p.GetOrigin(), names(prefix, p)
 	if origin == "" {
