@@ -33,7 +33,8 @@ type NetworkOptions struct {
 	Load func(ctx context.Context, workload string, seed uint64) ([]byte, error)
 	// Observe does the same, and returns what was seen, counters included, as JSON.
 	Observe func(ctx context.Context, workload string, seed uint64) ([]byte, error)
-	// Settle is how long after a test began another one still joins it. No more than 10 times that is waited in all.
+	// Settle is how long after a test began another one still joins it. No more than 10 times that is waited in all, or 20 times
+	// while servers wait for their clients: those are about to come.
 	Settle time.Duration
 }
 
@@ -129,7 +130,30 @@ func (n *Network) Expect(tests int) {
 }
 
 // due is the timer of a gathering. It may have gone off before it was stopped, and then it does not count.
-func (n *Network) due(g *gathering) { n.begin(g, false) }
+func (n *Network) due(g *gathering) {
+	if !n.more(g) {
+		n.begin(g, false)
+	}
+}
+
+// more reports whether servers wait whose clients may come in time, and lets the timer run on then.
+func (n *Network) more(g *gathering) bool {
+	n.mu.Lock()
+	hosts, soon := slices.Clone(n.hosts), n.open == g && !g.held && time.Since(g.since) < 20*n.Settle
+	n.mu.Unlock()
+	waits := func(h *Host) bool {
+		return slices.ContainsFunc(h.running(), func(p process) bool { return p.server != nil })
+	}
+	if !soon || !slices.ContainsFunc(hosts, waits) {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.open == g && !g.held {
+		g.timer.Reset(n.Settle)
+	}
+	return true
+}
 
 // begin runs what has gathered; one that is held only if it has to end.
 func (n *Network) begin(g *gathering, end bool) {

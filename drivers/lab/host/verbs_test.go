@@ -396,6 +396,41 @@ func TestTestsGather(t *testing.T) {
 	p.idle()
 }
 
+// Who is waited for still comes: a server without its client keeps the others from beginning, for a while.
+func TestGatherWaitsForServers(t *testing.T) {
+	p := newPair(t, Outcome{Numbers: perftest.Numbers{Bits: 1e9}})
+	p.net.Settle = time.Minute // nobody waits that long: timers are set off by hand
+	first, second := p.begin("ib_write_bw -p 18600"), p.begin("ib_write_bw -p 18601")
+	var wg sync.WaitGroup
+	client := func(port int) {
+		wg.Go(func() { at(p.conn[0], fmt.Sprintf("ib_write_bw -p %d host2", port)) })
+	}
+	gathered := func(n int) *gathering {
+		for {
+			p.net.mu.Lock()
+			g := p.net.open
+			ok := g != nil && len(g.tests) == n
+			p.net.mu.Unlock()
+			if ok {
+				return g
+			}
+			runtime.Gosched()
+		}
+	}
+	client(18600)
+	g := gathered(1)
+	p.net.due(g)
+	client(18601)
+	p.net.due(gathered(2))
+	<-first
+	<-second
+	wg.Wait()
+	if len(p.tests) != 1 || len(p.tests[0]) != 2 {
+		t.Errorf("%d runs", len(p.tests))
+	}
+	p.idle()
+}
+
 // A timer that went off before it was stopped starts no test without those that are expected.
 func TestGatherWithALateTimer(t *testing.T) {
 	var runs []int
