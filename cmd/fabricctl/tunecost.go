@@ -287,7 +287,7 @@ func (r *tuneReach) pfcAlone() error {
 		return nil
 	}
 	return fail(exitRefused, "name all hosts there with --test-hosts, or leave --allow-pfc-only away: tuning then begins with ECN on",
-		"--allow-pfc-only: %s carry lossless traffic that is not of the experiment and would lose ECN: %s", diag.Count(len(r.others), "port"), firstOf(r.others))
+		"--allow-pfc-only: on %s, lossless traffic that is not of the experiment would lose ECN: %s", diag.Count(len(r.others), "port"), firstOf(r.others))
 }
 
 // firstOf is the first of some texts, and how many more there are.

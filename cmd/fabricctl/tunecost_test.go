@@ -90,7 +90,7 @@ func TestTuneReach(t *testing.T) {
 		{[]string{"host1", "host2", "host3", "host4", "host5", "host6", "host7"}, []string{"leaf1:uplink-1", "leaf1:Ethernet56", "leaf1:uplink-2"}, nil, ""},
 		{[]string{"host1", "host2", "host3", "host4", "host5", "host6", "host7"}, nil, []string{
 			"leaf1:downlink-8 (host8)", "leaf1:uplink-1 (host[8-32] (25 devices) may send over it)", "leaf1:uplink-2 (host[8-32] (25 devices) may send over it)",
-		}, "--allow-pfc-only: 3 ports carry lossless traffic that is not of the experiment and would lose ECN: leaf1:downlink-8 (host8), leaf1:uplink-1 (host[8-32]"},
+		}, "--allow-pfc-only: on 3 ports, lossless traffic that is not of the experiment would lose ECN: leaf1:downlink-8 (host8), leaf1:uplink-1 (host[8-32]"},
 		{[]string{"host1", "host2"}, nil, nil, "leaf1:downlink-3 (host3), leaf1:downlink-4 (host4), leaf1:downlink-5 (host5) and 5 more"},
 	} {
 		r, err := tuneReachOf(m.fabric, m.net, s, x.hosts, x.ports, nil)
