@@ -243,3 +243,32 @@ func FuzzSplice(f *testing.F) {
 		}
 	})
 }
+
+// TestSpliceOverrides: an override that is new finds its place in each example, for a role, a device and a port, and no line but the one that grows changes.
+func TestSpliceOverrides(t *testing.T) {
+	for _, layers := range [][]string{{"small/fabric.yaml"}, {"three-tier"}, {"rail8"}, {"mixed"}, {"storage-and-training"}, {"bench-ap"}} {
+		fsys := os.DirFS("../examples")
+		f, l := Load(fsys, layers...)
+		if l.HasErrors() {
+			t.Fatal(lines(l))
+		}
+		d := f.Devices[slices.IndexFunc(f.Devices, func(d Device) bool { return d.Role == "leaf" })]
+		for _, at := range []string{d.Role, d.Role + ".devices." + d.Name, d.Role + ".devices." + d.Name + ".ports." + d.Ports[0].Name} {
+			for _, c := range f.Classes {
+				if !c.Lossless.V {
+					continue
+				}
+				where := "overrides." + at + ".classes." + c.Name
+				got, l := Splice(fsys, layers, Patch{{where + ".ecn.kmin", "111KB"}, {where + ".ecn.kmax", "222KB"}, {where + ".pfc.xoff.alpha", "1/16"}}, spliceNote)
+				if l.HasErrors() || len(got) != 1 {
+					t.Fatalf("%v %s: %d files, %s", layers, where, len(got), lines(l))
+				}
+				after := strings.Split(string(got[0].After), "\n")
+				gone := slices.DeleteFunc(strings.Split(string(got[0].Before), "\n"), func(line string) bool { return slices.Contains(after, line) })
+				if len(gone) > 1 || len(gone) == 1 && !strings.Contains(gone[0], "{") || strings.Count(string(got[0].After), "# "+spliceNote) != 1 { // one in braces may grow
+					t.Errorf("%v %s: more changed than was added:\n%s", layers, where, cmp.Diff(string(got[0].Before), string(got[0].After)))
+				}
+			}
+		}
+	}
+}

@@ -131,7 +131,7 @@ func (p *tunedPage) ladder(d *tuning.Decision, v int) []*tuning.Tried {
 	var arms []*tuning.Tried
 	add := func(s tuning.Setting) {
 		t := p.of(s)
-		if t == nil || t.Runs == 0 || slices.Contains(arms, t) || len(s) != len(p.vars) {
+		if t == nil || t.Runs == 0 || slices.Contains(arms, t) {
 			return
 		}
 		for j := range p.vars {

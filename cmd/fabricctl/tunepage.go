@@ -23,12 +23,17 @@ type tunedPage struct {
 	h     *tuning.History
 	vars  []tuning.Variable
 	tried []tuning.Tried
+	byKey map[string]*tuning.Tried
 	best  tuning.Setting // the start where nothing better was found
 }
 
 // tunePage is an experiment as a page: the answer first, and behind it what it rests on.
 func tunePage(r *tuneJSON, h *tuning.History) report.Page {
-	p := tunedPage{tuneJSON: r, h: h, vars: r.Begin.Vars, tried: h.Tried(), best: r.Begin.Start}
+	p := tunedPage{tuneJSON: r, h: h, vars: r.Begin.Vars, tried: h.Tried(), byKey: map[string]*tuning.Tried{}, best: r.Begin.Start}
+	p.tried = slices.DeleteFunc(p.tried, func(t tuning.Tried) bool { return len(t.Setting) != len(p.vars) }) // a journal can say anything
+	for i := range p.tried {
+		p.byKey[p.tried[i].Setting.Key()] = &p.tried[i]
+	}
 	if o := r.Outcome; o != nil && len(o.Best) == len(p.vars) {
 		p.best = o.Best
 	}
@@ -179,13 +184,7 @@ func (p *tunedPage) facts() []report.Fact {
 func (p *tunedPage) word() string { return string(p.State) }
 
 // of is what was measured of a setting; nil when it was never run.
-func (p *tunedPage) of(s tuning.Setting) *tuning.Tried {
-	i := slices.IndexFunc(p.tried, func(t tuning.Tried) bool { return t.Setting.Key() == s.Key() })
-	if i < 0 {
-		return nil
-	}
-	return &p.tried[i]
-}
+func (p *tunedPage) of(s tuning.Setting) *tuning.Tried { return p.byKey[s.Key()] }
 
 func latency(seconds float64) string { return lasting(units.Duration(seconds * float64(units.Second))) }
 

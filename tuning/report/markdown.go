@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // text is a Markdown document in the making. Names may come from devices and from whoever wrote the model: none can become a tag,
@@ -69,7 +70,10 @@ func plainly(s string) string {
 func within(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	var b strings.Builder
+	before := ' '
 	for _, r := range cleaned(s) {
+		word := before == '_' || unicode.IsLetter(before) || unicode.IsDigit(before)
+		before = r
 		switch {
 		case r == '<':
 			b.WriteString("&lt;")
@@ -77,7 +81,7 @@ func within(s string) string {
 			b.WriteString("&gt;")
 		case r == '&':
 			b.WriteString("&amp;")
-		case r == '@': // would call somebody
+		case r == '@' && !word: // would call somebody
 			b.WriteString("&#64;")
 		case strings.ContainsRune("\\`*_[]|~$", r):
 			b.WriteString(`\` + string(r))

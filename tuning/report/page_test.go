@@ -171,7 +171,7 @@ func TestPlainly(t *testing.T) {
 		"- 3":                                `\- 3`,
 		"a\n\n# b":                           "a # b",
 		"<b> & `x` *y* _z_ [l](u) a|b ~$1":   "&lt;b&gt; &amp; \\`x\\` \\*y\\* \\_z\\_ \\[l\\](u) a\\|b \\~\\$1",
-		"@all":                               "&#64;all",
+		"@all, (@me), kmax@leaf":             "&#64;all, (&#64;me), kmax@leaf",
 		"http://x.y, www.x.y":                "http&#58;//x.y, www&#46;x.y",
 	} {
 		if got := plainly(in); got != want {
