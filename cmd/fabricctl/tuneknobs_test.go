@@ -81,3 +81,20 @@ func TestKnobs(t *testing.T) {
 		t.Errorf("after all of that it is %v, %v", v, err)
 	}
 }
+
+// TestExternalsResumed: an experiment that is gone on with has external variables as they were before it, and not as a trial left them.
+func TestExternalsResumed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "knobs.yaml")
+	text := "variables:\n" +
+		"  - {name: a, low: 1, high: 9, set: [\"true\", \"{value}\"], read: [echo, \"7\"]}\n" +
+		"  - {name: b, low: 1, high: 9, set: [\"true\", \"{value}\"], read: [echo, \"8\"]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{sys: quiet()}
+	a.sys.env = os.Getenv
+	specs, k, err := a.externals(t.Context(), file, "pod1", map[string]float64{"a": 3})
+	if err != nil || k == nil || len(specs) != 2 || specs[0].Now != 3 || specs[1].Now != 8 {
+		t.Errorf("%+v, %v", specs, err)
+	}
+}
