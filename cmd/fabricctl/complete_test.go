@@ -42,6 +42,11 @@ func TestComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"exp-1.jsonl", "exp-2.jsonl", "exp-2.lock"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(state, "tune"), 0o700), os.WriteFile(filepath.Join(state, "tune", name), []byte("{\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if _, err := journal.Acquire(context.Background(), rollout.LeasesDir(state), "pod1", journal.Self("run-2"), time.Hour, journal.Options{Now: time.Now}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +82,14 @@ func TestComplete(t *testing.T) {
 		{[]string{"sim", "--fault", "st"}, "storm:"},
 		{[]string{"sim", "--fault", "storm:host32"}, "storm:host32"},
 		{[]string{"sim", "--seeds", ""}, ""},
+		{[]string{"tune", "run", "--runner", ""}, "sim lab perftest"},
+		{[]string{"tune", "run", "--method", ""}, "ofat nelder-mead grid"},
+		{[]string{"tune", "run", "--class", ""}, "training"},
+		{[]string{"tune", "run", "--workload", "a"}, "ap a alltoall:"},
+		{[]string{"tune", "run", "--workload", "victim+pro"}, "victim+probe"},
+		{[]string{"tune", "run", "--variables", "kmax,pm"}, "kmax,pmax"},
+		{[]string{"tune", "run", "--test-hosts", "host1,host32"}, "host1,host32"},
+		{[]string{"tune", "show", "--state-dir", state, ""}, "exp-2 exp-1"},
 	} {
 		got, files := completion(t, slices.Concat(x.words[:1], model, x.words[1:])...)
 		if s := strings.Join(got, " "); s != x.want || files {

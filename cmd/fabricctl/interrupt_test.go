@@ -21,6 +21,7 @@ func TestInterruptLoad(t *testing.T) {
 		{"explain", "leaf1"},
 		{"deadlock"},
 		{"sim"},
+		{"tune", "run"},
 		{"plan"},
 		{"drift"},
 		{"apply", "--yes"},

@@ -53,7 +53,8 @@ hosts that there are.
 
 Standard loads of --workload:
 ` + loads + `
-With --runner sim nothing but the model is needed, and no device is contacted. --runner lab and perftest write to devices, through the
+With --runner sim nothing but the model is needed, and no device is contacted; runs are made on all processors, or as many at once as
+--parallel says, which changes no decision. --runner lab and perftest write to devices, through the
 same engine as apply: what will be written, what it costs and which ports share what is edited is shown first, and asked for unless --yes is
 given. The devices must hold what the model says ("apply first"). When the experiment ends, however it ends, the baseline is restored; a trial
 that cannot be taken back by itself is taken back by the next start of tune.
@@ -65,7 +66,10 @@ when it was refused, a limit tripped or --gate failed (the baseline is back), 5 
 			"  fabricctl tune run -f fabric.yaml --variables kmax,alpha --scope leaf --dry-run\n" +
 			"  fabricctl tune run -f fabric.yaml -f inventory.yaml --runner perftest --test-hosts host1..host4 --max-time 2h",
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.runTune(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.take(c, a)
+			return a.runTune(c.Context(), o)
+		},
 	}
 	o.register(c)
 	return c
@@ -160,7 +164,7 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 	}
 	if !x.live() {
 		x.lab.Runner = newSimRunner(m.fabric, sim.Options{}, class)
-		x.exp.Parallel = runtime.GOMAXPROCS(0)
+		x.exp.Parallel = cmp.Or(o.parallel, runtime.GOMAXPROCS(0))
 	}
 	if err := a.tuneCosts(ctx, x); err != nil {
 		return nil, err

@@ -186,6 +186,7 @@ func (a *app) flagsOf(command []string) (tuneFlags, error) {
 
 		return o, fmt.Errorf("the command in the journal is not one of this version of fabricctl: %w", err)
 	}
+	o.take(c, then)
 	return o, nil
 }
 

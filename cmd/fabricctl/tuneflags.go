@@ -47,6 +47,7 @@ type tuneFlags struct {
 	unverified       bool
 	gate             string
 	perftest         perftestFlags
+	parallel         int // runs at once in the simulator; 0 = one for each processor
 	yes, dry, write  bool
 }
 
@@ -85,6 +86,13 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.write, "write", false, "write a result that was confirmed into the files of the model, as tune diff shows it")
 	f.BoolVar(&o.dry, "dry-run", false, "say what would be moved, written and risked, and end")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+}
+
+// take takes the global flags that mean something of their own here.
+func (o *tuneFlags) take(c *cobra.Command, a *app) {
+	if c.Flags().Changed("parallel") {
+		o.parallel = a.parallel
+	}
 }
 
 // check refuses flags that make no sense or contradict each other, before any work is done.
