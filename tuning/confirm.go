@@ -18,6 +18,7 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		return nil, nil
 	}
 	t.at("confirmation", "")
+	t.decided = t.runs // what a comparison had made when the budget ended is nobody's
 	a := &arm{setting: t.start.setting, key: t.start.key, first: freshSeeds}
 	b := &arm{setting: t.cur.setting, key: t.cur.key, first: freshSeeds}
 	o := &t.e.Objective

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/fabricctl/fabricctl/model/units"
 )
 
 // function is one of the objective functions that searches are tried on. J is minus its value.
@@ -158,5 +161,44 @@ func TestLeast(t *testing.T) {
 		if err != nil || o.Best[0] < 330 || o.Best[0] > 520 || o.Verdict != Better {
 			t.Errorf("seed %d: %+v %v", seed, o, err)
 		}
+	}
+}
+
+// TestBudget: a budget that is spent in the middle loses nothing of what was seen, keeps runs for the confirmation, and is not exceeded.
+func TestBudget(t *testing.T) {
+	f := functions()[0]
+	for _, method := range []Method{OFAT, NelderMead, FullGrid} {
+		s := f.space()
+		for i := range s.Vars {
+			s.Vars[i].Ladder = []float64{-5, -1, 3, 7}
+		}
+		e := experiment(s)
+		e.Method, e.Budget.Runs = method, 110
+		w := &surface{noise: 0.01, f: func(s Setting) float64 { return -0.05 * f.f(s) }}
+		o, err := Run(context.Background(), e, Lab{Runner: w}, &memory{}, nil)
+		if err != nil || o.Runs > 110 || o.Verdict != Better || o.Confirmed == nil || o.Confirmed.Runs != 40 {
+			t.Errorf("%s: %+v %v", method, o, err)
+		}
+		// The clock goes on by a second for each look at it: two minutes are fewer runs than that.
+		e = experiment(s)
+		e.Method, e.Budget.Time, e.Parallel = method, units.Duration(120*time.Second), 1
+		log := &memory{}
+		o, err = Run(context.Background(), e, Lab{Runner: w}, log, nil)
+		if err != nil || !o.Spent && method != FullGrid || o.Confirmed == nil || o.Runs > 120 {
+			t.Errorf("%s: %+v %v", method, o, err)
+		}
+		if _, best, whole, err := Replay(history(t, log.recs)); err != nil || !whole || best.Key() != o.Best.Key() {
+			t.Errorf("%s: replay %v %v %v", method, best, whole, err)
+		}
+	}
+	s := f.space()
+	for i := range s.Vars {
+		s.Vars[i].Ladder = []float64{-5, -1, 3, 7}
+	}
+	e := experiment(s)
+	e.Method, e.Budget.Runs = FullGrid, 60
+	w := &surface{f: func(Setting) float64 { return 0 }}
+	if _, err := Run(context.Background(), e, Lab{Runner: w}, &memory{}, nil); err == nil || w.runs > 6 {
+		t.Errorf("a grid that does not fit is begun: %d runs, %v", w.runs, err)
 	}
 }

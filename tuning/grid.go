@@ -17,6 +17,13 @@ func (t *tuner) grid(ctx context.Context) error {
 			return fmt.Errorf("a grid of more than %d settings: leave variables out", mostGrid)
 		}
 	}
+	left := t.affordable()
+	for t.e.Looks.First > 2 && size*t.e.Looks.First > left {
+		t.e.Looks.First-- // a look with few runs is better than none
+	}
+	if need := size * t.e.Looks.First; need > left {
+		return fmt.Errorf("a grid of %d settings takes at least %d runs, and the budget has %d left for it: allow more, or leave variables out", size, need, left)
+	}
 	cands := make([]*arm, 0, size)
 	for k := range size {
 		s := t.cur.setting

@@ -3,6 +3,7 @@ package tuning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 )
@@ -41,7 +42,9 @@ func (t *tuner) simplex(ctx context.Context) error {
 		if s.small() {
 			break
 		}
-		if err := s.move(ctx); err != nil {
+		if err := s.move(ctx); errors.Is(err, errBudget) {
+			return s.settle(err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -55,6 +58,22 @@ func (t *tuner) simplex(ctx context.Context) error {
 	t.variable = ""
 	_, err := t.race(ctx, []*arm{best}, t.e.Looks.Polish)
 	return err
+}
+
+// settle goes to the best corner that there is, when there is no budget to compare it once more.
+func (s *simplexSearch) settle(err error) error {
+	s.sort()
+	t, best := s.t, s.corners[0]
+	d := Decision{From: t.cur.setting, To: t.cur.setting, Verdict: NoDifference, Looks: s.moves, Reason: "no corner of the simplex was better when the budget was spent"}
+	if n := common(best.a, t.cur); best.a != t.cur && n > 1 && t.value(best.a, t.cur, n) > t.e.Objective.Tie {
+		d.To, d.Verdict = best.a.setting, Undecided
+		d.Reason = "the best corner of the simplex when the budget was spent: " + t.change(t.cur.setting, best.a.setting)
+		t.compare(&d, best.a, t.cur, len(t.all))
+		d.Arms = []Arm{t.cur.shown(""), best.a.shown("")}
+		t.cur = best.a
+	}
+	_, e := t.decide(d)
+	return cmp.Or(e, err)
 }
 
 // corner is a point of the simplex, in steps from where it began.

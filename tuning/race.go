@@ -1,7 +1,9 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -40,7 +42,11 @@ func (t *tuner) race(ctx context.Context, cands []*arm, most int) (*Decision, er
 	var lead *arm
 	for n := min(2, r.first); ; {
 		if err := t.bring(ctx, n, r.alive...); err != nil {
-			return nil, err
+			if !errors.Is(err, errBudget) || r.looks == 0 {
+				return nil, err
+			}
+			d, e := r.verdict(all, lead) // what was seen until here is not lost
+			return d, cmp.Or(e, err)
 		}
 		if n < r.first {
 			if r.twins(n); len(r.alive) > 1 {

@@ -91,7 +91,7 @@ func (t *tuner) make(ctx context.Context, jobs []job) error {
 		j.trial = Trial{N: t.trials, Setting: j.a.setting, Seed: t.seed(j.a.first + j.i), Workload: WorkloadAt(t.e.Workload, t.vars, j.a.setting)}
 	}
 	for len(jobs) > 0 {
-		if b := t.e.Budget.Time; b > 0 && t.spent >= time.Duration(b) {
+		if b := time.Duration(t.e.Budget.Time); b > 0 && t.spent+t.kept() >= b {
 			return errBudget
 		}
 		n := min(len(jobs), t.e.Parallel)
@@ -101,6 +101,26 @@ func (t *tuner) make(ctx context.Context, jobs []job) error {
 		jobs = jobs[n:]
 	}
 	return nil
+}
+
+// affordable is how many runs the budget still has for the search, by what runs took until now.
+func (t *tuner) affordable() int {
+	n := math.MaxInt
+	if b := t.e.Budget.Runs; b > 0 {
+		n = max(b-t.runs-t.reserve, 0)
+	}
+	if b := time.Duration(t.e.Budget.Time); b > 0 && t.runs > 0 {
+		n = min(n, int(max(b-t.spent-t.kept(), 0)/max(t.spent/time.Duration(t.runs), 1)))
+	}
+	return n
+}
+
+// kept is the time that the confirmation is likely to take, by what runs took until now.
+func (t *tuner) kept() time.Duration {
+	if t.runs == 0 {
+		return 0
+	}
+	return t.spent / time.Duration(t.runs) * time.Duration(t.reserve)
 }
 
 // together makes runs at the same time.
