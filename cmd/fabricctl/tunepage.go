@@ -73,10 +73,15 @@ func (p *tunedPage) answer() report.Answer {
 		return report.Answer{Tone: report.Careful, Head: "There is no answer yet.", Text: []string{sentence(stateWords(p.tuneJSON)), sentence(diag.Count(p.Runs, "run") + " until now")}}
 	}
 	a := report.Answer{Tone: report.Plain, Head: "Leave the settings as they are.", Text: []string{sentence(o.Words)}}
+	if p.State == tuning.Stopped && !o.Spent {
+		a.Head, a.Text = "There is no answer: the experiment was interrupted.", []string{sentence("ended by: " + o.Words)}
+	}
 	if p.changed() {
 		a.Tone, a.Head, a.Text = report.Good, sentence("Set "+p.differs(p.Begin.Start, p.best)), nil
-		if c := o.Confirmed; c != nil && c.J != nil {
+		if c := o.Confirmed; c != nil && c.J != nil && c.J.Low > 0 {
 			a.Text = append(a.Text, sentence(fmt.Sprintf("On %s on seeds that no decision has seen, J changes by %s", diag.Plural(c.J.N, "pair of runs", "pairs of runs"), effectText(c.J))))
+		} else if c != nil { // what was wanted is not a gain: the least value that holds
+			a.Text = append(a.Text, sentence(c.Reason))
 		} else {
 			a.Text = append(a.Text, sentence(o.Words))
 		}
@@ -151,7 +156,7 @@ func (p *tunedPage) facts() []report.Fact {
 		fs = append(fs, report.Fact{Name: "goodput", Value: rate(units.BitRate(c.Arms[1].Goodput)), Note: "from " + rate(units.BitRate(c.Arms[0].Goodput)) + withEffect(c.Goodput)})
 		if c.Tail != nil { // the change is that of a usual run, so all runs together may tell another tale: both are said
 			fs = append(fs, report.Fact{Name: "p99.9 of a run", Value: percent(math.Expm1(c.Tail.Est)) + " %", Note: fmt.Sprintf(
-				"%s to %s at %s %%; of all packets of all runs together %s, from %s", percent(math.Expm1(c.Tail.Low)), percent(math.Expm1(c.Tail.High)), confidenceText(c.Tail.Conf),
+				"%s to %s at %s %%; in all runs together %s, from %s", percent(math.Expm1(c.Tail.Low)), percent(math.Expm1(c.Tail.High)), confidenceText(c.Tail.Conf),
 				latency(c.Arms[1].P999), latency(c.Arms[0].P999),
 			)})
 		}

@@ -223,6 +223,9 @@ func tunedNote(r *tuneJSON, h *tuning.History) string {
 	what := diag.OneLine(r.Outcome.Confirmed.Reason)
 	if j := r.Outcome.Confirmed.J; j != nil {
 		what = fmt.Sprintf("%s %% J (%s to %s, %s %%), %s", percent(j.Est), percent(j.Low), percent(j.High), confidenceText(j.Conf), diag.Count(j.N, "pair"))
+		if j.Low <= 0 {
+			what = "the least that holds, " + what
+		}
 	}
 	return fmt.Sprintf("tuned %s: %s %s, run %s", h.Last.UTC().Format("2006-01-02"), what, runnerText(r.Begin.Context.Runner), r.ID)
 }

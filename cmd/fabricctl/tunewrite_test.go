@@ -207,6 +207,9 @@ func TestTunePageAlways(t *testing.T) {
 			r.Outcome.Verdict, r.Outcome.Best = tuning.HostBound, h.Begin.Start
 		},
 		"needs hands": func(r *tuneJSON, h *tuning.History) { r.State, r.Outcome.Left = tuning.NeedsHands, "leaf1: run this" },
+		"interrupted": func(r *tuneJSON, h *tuning.History) {
+			r.State, r.Outcome.Best, r.Outcome.Words = tuning.Stopped, h.Begin.Start, "interrupt"
+		},
 		"gate failed": func(r *tuneJSON, _ *tuning.History) { r.Gate = &tuning.Gated{Why: "exit code 3"} },
 		"grid":        func(_ *tuneJSON, h *tuning.History) { h.Decisions = nil },
 		"all was rejected": func(r *tuneJSON, h *tuning.History) {
@@ -223,6 +226,20 @@ func TestTunePageAlways(t *testing.T) {
 		if page.Answer.Head == "" || len(page.Sections) < 4 {
 			t.Errorf("%s: the page has no answer, or nothing behind it: %+v", name, page.Answer)
 		}
+	}
+}
+
+// TestTunedNote: a comment says what was gained, or that no gain was wanted.
+func TestTunedNote(t *testing.T) {
+	r, h := promoted()
+	for _, want := range []string{
+		"tuned 2026-11-30: +5.1 % J (+3.9 to +6.3, 99 %), 4 pairs with verbs tests, run 261130-090000-0a1b2c3d",
+		"tuned 2026-11-30: the least that holds, -1.0 % J (-3.0 to +1.0, 99 %), 4 pairs with verbs tests, run 261130-090000-0a1b2c3d",
+	} {
+		if got := tunedNote(r, h); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		r.Outcome.Confirmed.J = &stats.Interval{Est: -.01, Low: -.03, High: .01, N: 4, Conf: 0.99}
 	}
 }
 
