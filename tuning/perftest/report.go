@@ -1,7 +1,7 @@
 // Package perftest is what there is to know of the verbs tests of linux-rdma/perftest (ib_write_bw and its kin) on real
 // hosts: the command line of a test, what its output says, and whether the numbers in it may be used.
 //
-// It starts nothing: it is for whoever runs tests on hosts and has to decide from their output. Parse reads an output,
+// A Session runs a Plan of tests on hosts, by an Exec that whoever has connections gives it. Parse reads an output,
 // Report.Judge says why a run is to be rejected, Compare looks at what both sides of a test say, and Test makes the
 // command lines.
 //

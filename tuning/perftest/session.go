@@ -299,9 +299,6 @@ func (s *Session) end(ctx context.Context, p Process) (was bool, err error) {
 	return true, fmt.Errorf("SIGKILL has not ended it: it hangs in the kernel, as where a link is down; on %s run kill -9 %d, or restart the host", p.Host, p.PID)
 }
 
-// Version is that of perftest on the hosts, "" before a Check.
-func (s *Session) Version() string { return s.version }
-
 // pace is how a latency test has gone.
 type pace struct {
 	trip  time.Duration // of a message
