@@ -334,10 +334,10 @@ func asModelled(d *intent.Device) held {
 	return h
 }
 
-// views reads what devices hold. The error is of the first, by name, that cannot be read.
+// views reads what devices hold, hosts as plan does, by our own program there: stock tools do not show what congestion control can be
+// told. The error is of the first, by name, that cannot be read.
 func (a *app) views(ctx context.Context, m loaded, names []string) (map[string]held, error) {
 	d := a.dialler(m.fabric, m.net)
-	d.reads = true
 	views, errs := make([]held, len(names)), make([]error, len(names))
 	slots := make(chan struct{}, max(a.parallel, 1))
 	var wg sync.WaitGroup
