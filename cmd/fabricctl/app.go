@@ -50,7 +50,8 @@ type app struct {
 	parallel  int
 	stateDir  string
 
-	points  func(string) // failpoints; nil before they were asked for, and when there are none
+	points  func(string)                                     // failpoints; nil before they were asked for, and when there are none
+	wait    func(ctx context.Context, d time.Duration) error // before another attempt; nil waits for real
 	log     *slog.Logger
 	known   gnmi.Known  // what this call has learned of its switches
 	hosts   ssh.Known   // the known_hosts files that it has read

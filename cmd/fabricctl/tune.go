@@ -134,6 +134,11 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 			return nil, err
 		}
 	}
+	if x.live() && !o.dry {
+		if err := a.takeBackDead(ctx, m); err != nil {
+			return nil, err
+		}
+	}
 	var was map[string]float64
 	if h != nil {
 		was = h.Begin.Externals

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,7 @@ type tuneBench struct {
 	key   string            // the patch that is in force; "" = the baseline
 	due   time.Time         // when the first device takes it back; zero = none does
 	reset string            // a run that may be in force and that was not taken back
+	wrote map[string]bool   // devices that were written
 	base  map[string]string // fingerprints of what the model owns on each device, at the baseline
 	facts map[string]string // firmware by device
 }
@@ -58,7 +60,7 @@ func (a *app) openBench(ctx context.Context, m loaded, id string, o benchOptions
 	if a.readOnly {
 		return nil, fail(exitRefused, "leave --read-only away to write", "%w", drivers.ErrReadOnly)
 	}
-	b := &tuneBench{app: a, model: m, id: id, o: o, base: map[string]string{}, facts: map[string]string{}}
+	b := &tuneBench{app: a, model: m, id: id, o: o, wrote: map[string]bool{}, base: map[string]string{}, facts: map[string]string{}}
 	b.o.Leave.Trial = id
 	d := a.dialler(m.fabric, m.net)
 	d.allowJobs = o.Leave.AllowJobs
@@ -146,7 +148,7 @@ func (b *tuneBench) firmware() map[string]string { return b.facts }
 func (b *tuneBench) baseline(ctx context.Context) error {
 	p, err := b.plan(ctx, b.model.net, b.model.fabric)
 	if err != nil {
-		return err
+		return interrupted(ctx, fmt.Errorf("nothing was written: %w", err))
 	}
 	if err := b.isBaseline(p, "apply the model first: fabricctl apply"); err != nil {
 		return err
@@ -303,6 +305,11 @@ func (b *tuneBench) try(ctx context.Context, p *rollout.Plan) error {
 			return fail(exitRefused, "", "%s would have to be written, and is not among the devices of the experiment: %s", d.Name, show.NameList(b.o.Devices))
 		}
 	}
+	for i := range p.Devices {
+		if len(p.Devices[i].Steps) > 0 {
+			b.wrote[p.Devices[i].Name] = true
+		}
+	}
 	b.reset, b.due = trialRun(b.id, b.runs+1), time.Time{} // before anything is written
 	r, err := b.e.Apply(ctx, p, b.o.Leave)
 	if err != nil {
@@ -358,7 +365,7 @@ func (b *tuneBench) lost(err error) error {
 // pauses are how long a device that does not answer is waited for until the baseline is given up.
 func pauses() []time.Duration { return []time.Duration{0, 2 * time.Second, 8 * time.Second} }
 
-// Restore brings the baseline back, and looks.
+// Restore brings the baseline back, and looks at all devices that were written.
 func (b *tuneBench) Restore(ctx context.Context) error {
 	var left []*unrestored
 	var err error
@@ -381,7 +388,7 @@ func (b *tuneBench) Restore(ctx context.Context) error {
 		b.reset, b.key, b.due = "", "", time.Time{} // it could not be written down, and it is so
 		return nil
 	}
-	if b.runs == 0 {
+	if len(b.wrote) == 0 {
 		return nil
 	}
 	if err := b.holds(ctx); err != nil {
@@ -390,19 +397,29 @@ func (b *tuneBench) Restore(ctx context.Context) error {
 	return nil
 }
 
-// holds reads all devices, and is an error unless they hold the baseline.
+// holds reads all devices that were written, and is an error unless they hold the baseline.
 func (b *tuneBench) holds(ctx context.Context) error {
-	p, err := b.plan(ctx, b.model.net, b.model.fabric)
-	if err == nil {
-		err = b.isBaseline(p, "")
+	some, err := part(b.model.net, slices.Sorted(maps.Keys(b.wrote)))
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.unmoved(p)
+	p, err := b.plan(ctx, some, b.model.fabric)
+	if err != nil {
+		return err
 	}
-	return err
+	if b.reset == "" { // a device that is silent now was read when its last trial was taken back
+		p.Devices = slices.DeleteFunc(p.Devices, func(d rollout.DevicePlan) bool { return d.Error != "" })
+	}
+	if err := b.isBaseline(p, ""); err != nil {
+		return err
+	}
+	return b.unmoved(p)
 }
 
 func (b *tuneBench) wait(ctx context.Context, d time.Duration) error {
+	if b.e.Wait != nil {
+		return b.e.Wait(ctx, d)
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

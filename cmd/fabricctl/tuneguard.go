@@ -13,8 +13,10 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/tuning"
 )
 
 // A fabric under an experiment has a mark: a file in the state directory that names the experiment, from before its first write to a
@@ -138,6 +140,71 @@ func (a *app) warnDead(fabric string) {
 	}
 }
 
+// takeBackDead takes back what a dead experiment has left on the fabric of m, says so, and writes that into its journal. It comes before
+// anything that devices say of themselves is believed.
+func (a *app) takeBackDead(ctx context.Context, m loaded) (err error) {
+	d := a.dialler(m.fabric, m.net)
+	e, err := a.engine(d.open)
+	if err != nil {
+		return err
+	}
+	dead, err := findDead(e.StateDir, m.net.Fabric, e.Now())
+	if err != nil || dead == nil || dead.Run == "" {
+		return err
+	}
+	e.Progress = nil
+	if h, err := rollout.Show(e.StateDir, dead.Run, e.Now()); err == nil {
+		d.allowJobs = h.Options.AllowJobs // what it was done with, it may be taken back with
+	}
+	if e.Lease, err = e.Acquire(ctx, m.net.Fabric, dead.Experiment); err != nil {
+		return refusal(err)
+	}
+	defer func() { err = errors.Join(err, e.Lease.Release(context.WithoutCancel(ctx))) }()
+	_, h, unread := a.tuned(dead.Experiment)
+	if unread != nil || !h.Touched {
+		return a.restoreDead(ctx, e, m.net.Fabric)
+	}
+	a.sayDead(dead.Experiment)
+	dir, err := a.tuneDir()
+	if err != nil {
+		return err
+	}
+	lab := tuning.Lab{Bench: deadTrial{e, dead.Run}}
+	if len(h.Begin.Externals) > 0 {
+		lab.Knobs = a.knobs(m.net.Fabric)
+	}
+	if err := a.recoverTuned(ctx, dir, dead.Experiment, h, lab); err != nil {
+		return err
+	}
+	a.sayRestored(dead.Experiment)
+	return nil
+}
+
+// deadTrial is the bench of an experiment whose process is gone.
+type deadTrial struct {
+	e   *rollout.Engine
+	run string
+}
+
+// Apply is for the living.
+func (d deadTrial) Apply(context.Context, model.Patch) error {
+	return errors.New("a dead experiment tries nothing")
+}
+
+// Restore takes back the run that may be in force.
+func (d deadTrial) Restore(ctx context.Context) error {
+	left, err := rollBack(ctx, d.e, d.run)
+	return errors.Join(err, words(left))
+}
+
+func (a *app) sayDead(id string) {
+	fmt.Fprintf(a.sys.err, "tuning experiment %s ended without bringing back its baseline: taking back its last trial\n", id)
+}
+
+func (a *app) sayRestored(id string) {
+	fmt.Fprintf(a.sys.err, "the baseline of experiment %s is back\n", id)
+}
+
 // restoreDead takes back what a dead experiment has left on a fabric whose lease e has, says so, and removes its mark.
 func (a *app) restoreDead(ctx context.Context, e *rollout.Engine, fabric string) error {
 	path := markPath(e.StateDir, fabric)
@@ -160,12 +227,12 @@ func (a *app) restoreDead(ctx context.Context, e *rollout.Engine, fabric string)
 	}
 	if n > 0 {
 		if run := trialRun(m.Experiment, n); inForce(e, run) {
-			fmt.Fprintf(a.sys.err, "tuning experiment %s ended without bringing back its baseline: taking back its last trial\n", m.Experiment)
+			a.sayDead(m.Experiment)
 			left, err := rollBack(ctx, e, run)
 			if err != nil || len(left) > 0 {
 				return fail(exitNeedsHands, a.again("rollback", run)+" tries it again", "the baseline of experiment %s is not back: %w", m.Experiment, errors.Join(err, words(left)))
 			}
-			fmt.Fprintf(a.sys.err, "the baseline of experiment %s is back\n", m.Experiment)
+			a.sayRestored(m.Experiment)
 		}
 	}
 	return os.Remove(path)
