@@ -1,7 +1,7 @@
 # Everything a developer runs. CI is .ci/run, which installs what it needs and stops at the first thing that fails.
 GO ?= go
 
-.PHONY: build release test race lint fuzz bench sim-evidence vm vm-verbs full
+.PHONY: build release test race lint fuzz bench sim-evidence tune-matrix vm vm-verbs full
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/fabricctl ./cmd/fabricctl-host
@@ -49,6 +49,14 @@ bench:
 # The simulator against recorded runs and theory: writes the tables of docs/evidence/simulator.md, whose speed comes from make bench.
 sim-evidence:
 	FABRICCTL_SIM_EVIDENCE=$(CURDIR)/docs/evidence/simulator.md $(GO) test -count 1 -timeout 60m -run 'Evidence$$' ./tuning/sim/...
+
+# Tuning from bad starts against a grid, and on the emulated fabric: writes the tables of docs/evidence/tuning.md. Hours on one core. The grid
+# itself is made anew by REFERENCE=1, which takes half an hour more.
+tune-matrix:
+	$(if $(REFERENCE),FABRICCTL_TUNE_REFERENCE=$$(git describe --always --dirty --abbrev=12) $(GO) test -count 1 -timeout 4h -run '^TestTuneReference$$' ./cmd/fabricctl)
+	FABRICCTL_TUNE_MATRIX="ap a b c" $(GO) test -count 1 -timeout 12h -run '^TestTuneMatrix$$' ./cmd/fabricctl
+	FABRICCTL_TUNE_EMULATED=780 $(GO) test -count 1 -timeout 4h -run '^TestTuneEmulated$$' ./cmd/fabricctl
+	$(GO) test -count 1 -run '^TestTuneMatrixPage$$' ./cmd/fabricctl -update
 
 # Tests inside a real kernel that boots under QEMU: tools/vm/README.md. UPDATE=-update takes the tables of the run over
 # into docs/evidence/hosts.md; without it they must be the same. Without qemu it fails, or is skipped with
