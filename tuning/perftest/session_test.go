@@ -494,3 +494,66 @@ func TestCensus(t *testing.T) {
 		})
 	}
 }
+
+// A latency test measures under load: how many messages fit is found by a first run that is not counted, and one that has
+// outlasted the load is rejected.
+func TestLatencyUnderLoad(t *testing.T) {
+	said := recordings(t)[name{"06-read_lat", "client"}]
+	server := recordings(t)[name{"06-read_lat", "server"}]
+	r := said.parse(t)
+	mean := r.Rows[0].Mean.V
+	for _, late := range []bool{false, true} {
+		h, plan := newHosts(t), write()
+		h.gid = r.GID
+		load := strings.Replace(onRXE, "GID index       : 3", fmt.Sprintf("GID index       : %d", r.GID), 1) + gbHead + gbLong
+		lat := plan.Pairs[0]
+		lat.Part = "probe"
+		lat.Test = Test{Op: Read, Latency: true, Size: 2, ToS: 104, AnyClock: true}
+		plan.Pairs = append(plan.Pairs, lat)
+		var asked []int
+		var mu sync.Mutex
+		looks, ran := 0, 0 // at the clock, and runs of whoever ends last
+		look := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return looks
+		}
+		h.does = func(p *program) (Output, error) {
+			latency := strings.HasPrefix(p.argv, "ib_read_lat")
+			if latency {
+				_, n, _ := strings.Cut(p.argv, " -n ")
+				v, _ := strconv.Atoi(strings.Fields(n)[0])
+				asked = append(asked, v)
+			}
+			if latency == late { // the clock is looked at as each of four begins and ends: both of the other test have ended
+				for ; look() < 8*ran+6; runtime.Gosched() {
+				}
+				ran++
+			}
+			return Output{Stdout: []byte(map[bool]string{true: said.Stdout, false: load}[latency])}, nil
+		}
+		h.serves = func(p *program) (Output, error) {
+			return Output{Stdout: []byte(map[bool]string{true: server.Stdout, false: load}[strings.HasPrefix(p.argv, "ib_read_lat")])}, nil
+		}
+		s := h.session(Config{Limits: soft, Now: func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			looks++
+			return time.Unix(0, int64(looks)*int64(time.Millisecond))
+		}})
+		res, err := s.Run(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) != 2 || asked[0] != int(soft.Messages) || asked[1] < int(2*time.Second/mean)/2 || asked[1] > int(3*time.Second/mean) {
+			t.Errorf("%d messages were asked for, of %s each", asked, mean)
+		}
+		switch {
+		case late && (res.Rejected == nil || res.Rejected.Code != Unloaded):
+			t.Errorf("%+v", res.Rejected)
+		case !late && (res.Rejected != nil || res.P99 == nil || res.Goodput == nil):
+			t.Errorf("%+v, %v", res.Rejected, res.P99)
+		}
+		h.idle()
+	}
+}
