@@ -250,14 +250,19 @@ func cpuTime() time.Duration {
 }
 
 // TestTuneMatrix tunes standard workloads from bad starts, and holds what is found to the reference. With FABRICCTL_TUNE_MATRIX, which is "ap a b c" or some of
-// them, it is done with ten seeds, or with those of FABRICCTL_TUNE_SEEDS ("1 2"), and what comes of it is kept in testdata/tune/matrix.json; otherwise it is ap with two.
+// them, it is done with ten seeds, or with those of FABRICCTL_TUNE_SEEDS ("1 2"), and what comes of it is kept in testdata/tune/matrix.json; otherwise it is ap from one start with two seeds.
 func TestTuneMatrix(t *testing.T) {
-	loads, seeds := []string{"ap"}, []string{"1", "2"}
+	commit := ""
+	loads, seeds, starts := []string{"ap"}, []string{"1", "2"}, badStarts()[:1]
 	keep := os.Getenv("FABRICCTL_TUNE_MATRIX")
-	if keep != "" {
+	switch {
+	case keep == "" && testing.Short():
+		t.Skip("it takes half a minute")
+	case keep != "":
+		commit = commitNow(t) // that is tried, whatever happens to the tree meanwhile
+		starts = append(badStarts(), goodStart)
 		loads, seeds = strings.Fields(keep), strings.Fields(cmp.Or(os.Getenv("FABRICCTL_TUNE_SEEDS"), "1 2 3 4 5 6 7 8 9 10"))
 	}
-	commit := commitNow(t) // that is tried, whatever happens to the tree meanwhile
 	for _, name := range loads {
 		l := loadOf(t, name)
 		rows := map[string][]*matrixRow{}
@@ -267,7 +272,7 @@ func TestTuneMatrix(t *testing.T) {
 				t.Fatal(err)
 			}
 			again := &repeated{sight: &l.sight, known: map[string]observe.Observation{}}
-			for _, b := range append(badStarts(), goodStart) {
+			for _, b := range starts {
 				r := l.from(t, b).tune(t, seed, again)
 				r.Start, r.Commit = b.name, commit
 				rows[b.name] = append(rows[b.name], r)
