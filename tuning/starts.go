@@ -31,14 +31,19 @@ func startRamps() []startRamp {
 	}
 }
 
-// starts are the settings that formulas give, for the threshold that PFC alone takes, twice and four times it, and alpha 1. Formulas
-// are of the scope whose kmax is moved; where several are, each has its own.
+// starts are the settings that formulas give, for the threshold that PFC alone takes and all doublings of it, to alpha 1: how far to the
+// best it is from the floor, no formula says. Those that know nothing of the threshold are of the ends alone. Formulas are of the scope whose
+// kmax is moved; where several are, each has its own.
 func (b *spacer) starts(s *Space, floor Setting) []Start {
 	var out []Start
 	seen := map[string]bool{s.Base.Key(): true}
-	for _, times := range b.thresholds(s, floor) {
+	all := b.thresholds(s, floor)
+	for n, threshold := range all {
 		for _, ramp := range startRamps() {
-			x := slices.Clone(times)
+			if ramp.part == 0 && n > 0 && n < len(all)-1 {
+				continue
+			}
+			x := slices.Clone(threshold)
 			var why, words string
 			for _, sc := range b.order {
 				w := b.start(sc, s.Base, x, ramp)
@@ -68,23 +73,28 @@ func (b *spacer) starts(s *Space, floor Setting) []Start {
 	return out
 }
 
-// thresholds are the settings with the pause thresholds that starts have: those of the floor, twice and four times it, and alpha 1 or
-// half of the pool. Without such a variable there is the one that the model has.
+// mostDoublings is how far up from the floor starts go.
+const mostDoublings = 8
+
+// thresholds are the settings with the pause thresholds that starts have: that of the floor and its doublings, up to alpha 1 or half of the
+// pool. Without such a variable there is the one that the model has.
 func (b *spacer) thresholds(s *Space, floor Setting) []Setting {
 	var all []Setting
 	seen := map[string]bool{}
-	for _, times := range []float64{1, 2, 4, math.Inf(1)} {
+	for n := range mostDoublings + 1 {
 		x := slices.Clone(s.Base)
 		for i := range b.knobs {
 			k := &b.knobs[i]
-			switch name := k.short(); {
-			case name != Alpha && name != Xoff || i >= len(floor):
-			case !math.IsInf(times, 1):
-				x[i] = k.normal(s.Base[i], floor[i]*times)
-			case name == Alpha:
-				x[i] = k.normal(s.Base[i], 1)
-			default:
-				x[i] = k.High
+			name := k.short()
+			if name != Alpha && name != Xoff || i >= len(floor) {
+				continue
+			}
+			end := 1.0
+			if name == Xoff {
+				end = k.High
+			}
+			if x[i] = k.normal(s.Base[i], min(floor[i]*math.Pow(2, float64(n)), max(end, floor[i]))); n == mostDoublings {
+				x[i] = k.normal(s.Base[i], end)
 			}
 		}
 		if !seen[x.Key()] {
