@@ -229,8 +229,18 @@ func (p *Panel) reach() (lo, hi float64) {
 	}
 	for _, m := range p.Marks {
 		see(m.Y)
-		see(m.Low)
-		see(m.High)
+	}
+	least, most := p.beyond(lo, hi)
+	clip := func(ys []float64) {
+		for _, y := range ys {
+			if drawable(y, p.LogY) {
+				see([]float64{min(max(y, least), most)})
+			}
+		}
+	}
+	for _, m := range p.Marks {
+		clip(m.Low)
+		clip(m.High)
 	}
 	switch {
 	case lo > hi && p.LogY:
@@ -241,6 +251,32 @@ func (p *Panel) reach() (lo, hi float64) {
 		return lo, hi
 	}
 	return min(lo, 0), max(hi, 0)
+}
+
+// beyond is how far intervals may carry an axis beyond points from lo to hi: as far again, or as far as those of usual length go. One of few runs may
+// have nearly no end, and is not what the picture is about.
+func (p *Panel) beyond(lo, hi float64) (least, most float64) {
+	at, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
+	if p.LogY {
+		at, back = math.Log, math.Exp
+	}
+	var long []float64
+	for _, m := range p.Marks {
+		for i := range m.Low[:min(len(m.Low), len(m.High))] {
+			if drawable(m.Low[i], p.LogY) && drawable(m.High[i], p.LogY) {
+				long = append(long, at(m.High[i])-at(m.Low[i]))
+			}
+		}
+	}
+	room := 0.0
+	if lo < hi {
+		room = at(hi) - at(lo)
+	}
+	if len(long) > 0 {
+		slices.Sort(long)
+		room = max(room, long[(len(long)-1)/2])
+	}
+	return back(at(lo) - room), back(at(hi) + room)
 }
 
 // drawn reports whether a panel has a point.

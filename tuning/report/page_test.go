@@ -205,6 +205,19 @@ func TestPageAlways(t *testing.T) {
 	})
 }
 
+// TestWideInterval: an interval without end goes to the edge of the picture, and does not make the picture about itself.
+func TestWideInterval(t *testing.T) {
+	p := Panel{Y: Axis{"p99.9", Time}, LogY: true, Marks: []Marks{{X: []float64{1, 2}, Y: []float64{1e-4, 3e-4}, Low: []float64{9e-5, 1e-12}, High: []float64{1.1e-4, 40}}}}
+	s, _, _ := p.scale()
+	if s.lo < 2e-5 || s.hi > 1.5e-3 {
+		t.Errorf("the axis goes from %v to %v", s.lo, s.hi)
+	}
+	p = Panel{Y: Axis{"J", Share}, Free: true, Marks: []Marks{{X: []float64{1, 2}, Y: []float64{0, .1}, Low: []float64{0, -8}, High: []float64{0, 9}}}}
+	if s, _, _ = p.scale(); s.lo < -.2 || s.hi > .4 {
+		t.Errorf("the axis goes from %v to %v", s.lo, s.hi)
+	}
+}
+
 // TestLogTicks: a logarithmic axis has round numbers, each with its unit, and a factor powers of two.
 func TestLogTicks(t *testing.T) {
 	for _, c := range []struct {
