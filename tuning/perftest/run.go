@@ -47,6 +47,7 @@ var (
 // How long is waited for what.
 const (
 	listenStep = 50 * time.Millisecond
+	nameTime   = 2 * time.Second  // for a process to say who it is, though the run is over
 	cleanTime  = 20 * time.Second // to end processes once the run is over
 	hostSpare  = 5                // seconds after which a host ends a test, beyond when we have given it up
 	cmTries    = 20               // of a client by rdma_cm, whose server cannot be seen to listen
@@ -227,9 +228,26 @@ func (r *run) command(x *side) string {
 
 // begin starts a side, and goes on once it is known and written down who it is. Its end is waited for apart.
 func (r *run) begin(ctx context.Context, cancel context.CancelCauseFunc, x *side) {
+	if ctx.Err() != nil {
+		x.stop(context.Cause(ctx))
+		return
+	}
 	var id identity
 	x.begun = r.o.Now()
-	running, err := r.o.Exec.Start(ctx, x.host(), r.command(x), id.line)
+	// Who was begun has to be known, or nobody could end it: the end of ctx leaves a moment for that.
+	known, forget := context.WithCancelCause(context.WithoutCancel(ctx))
+	late := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(nameTime)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			forget(context.Cause(ctx))
+		case <-known.Done():
+		}
+	})
+	running, err := r.o.Exec.Start(known, x.host(), r.command(x), id.line)
+	late()
+	context.AfterFunc(ctx, func() { forget(context.Cause(ctx)) })
 	if err == nil && id.p.PID == 0 {
 		err = errors.New("it does not say what process it is: /proc cannot be read")
 	}
