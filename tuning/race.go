@@ -36,6 +36,9 @@ func (t *tuner) race(ctx context.Context, cands []*arm, most int) (*Decision, er
 	if len(r.alive) == 1 {
 		return nil, nil
 	}
+	if a := t.anchor(); a != nil && !slices.Contains(r.alive, a) {
+		r.alive = append(r.alive, a)
+	}
 	before := t.fresh(r.alive)
 	r.rivals = len(r.alive) - 1
 	all := slices.Clone(r.alive)
@@ -69,6 +72,24 @@ func (t *tuner) race(ctx context.Context, cands []*arm, most int) (*Decision, er
 		n = min(n+t.e.Looks.Every, r.most)
 	}
 	return r.verdict(all, lead)
+}
+
+// anchor is the best of where we were before, when by the runs that both have it is better than where we are by more than a tie: steps that
+// luck made are taken back. Where runs are forgotten nobody can tell.
+func (t *tuner) anchor() (best *arm) {
+	o := &t.e.Objective
+	if t.drifts || o.Lexicographic {
+		return nil
+	}
+	for _, a := range t.held {
+		if a.left != "" || a == t.cur || a.broken(o) != "" || common(a, t.cur) < 2 || t.value(a, t.cur, common(a, t.cur)) <= o.Tie {
+			continue
+		}
+		if best == nil || t.value(a, best, common(a, best)) > 0 {
+			best = a
+		}
+	}
+	return best
 }
 
 // twins drops the arms whose runs nobody can tell from those of cur.
@@ -221,6 +242,7 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 		d.Arms = append(d.Arms, a.shown(""))
 	}
 	if d.To.Key() != cur.key {
+		t.held = append(t.held, cur)
 		t.cur = t.armOf(d.To)
 	}
 	return t.decide(d)

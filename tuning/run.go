@@ -36,6 +36,7 @@ type tuner struct {
 	all     []*arm // in the order in which they were asked for
 	start   *arm
 	cur     *arm            // the best that is known
+	held    []*arm          // that were the best before
 	said    map[string]Said // answers of the space, by what was asked
 	dull    map[int]bool    // variables without an effect
 

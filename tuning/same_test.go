@@ -97,3 +97,40 @@ func TestTies(t *testing.T) {
 		}
 	}
 }
+
+// TestAnchor: a step that luck has made is taken back once more runs say so.
+func TestAnchor(t *testing.T) {
+	luck := true
+	w := &surface{f: func(Setting) float64 { return 0 }}
+	w.each = func(o *observe.Observation, tr Trial) {
+		switch {
+		case tr.Setting[0] == 1 && luck:
+			*o.Goodput *= 1.02
+		case tr.Setting[0] == 1:
+			*o.Goodput *= 0.95
+		case tr.Setting[0] == 2:
+			*o.Goodput *= 0.9
+		}
+	}
+	e := experiment(plane(1, 0, "x"))
+	e.Looks = Looks{First: 4, Most: 12}
+	u := newTuner(e, Lab{Runner: w}, silent{}, nil)
+	u.start = u.armOf(Setting{0})
+	u.cur = u.start
+	step := func(x float64, n int) {
+		if _, err := u.race(context.Background(), []*arm{u.armOf(Setting{x})}, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(1, 4)
+	if u.cur.setting[0] != 1 {
+		t.Fatal("luck made no step")
+	}
+	luck = false
+	if err := u.bring(context.Background(), 12, u.armOf(Setting{0}), u.armOf(Setting{1})); err != nil {
+		t.Fatal(err)
+	}
+	if step(2, 12); u.cur != u.start {
+		t.Errorf("it stays at %v", u.cur.setting)
+	}
+}
