@@ -67,9 +67,9 @@ vm-%:
 	FABRICCTL_REQUIRE_WITNESSES=$${FABRICCTL_REQUIRE_WITNESSES-1} tools/vm/run $*
 	FABRICCTL_VM_OUT=$(CURDIR)/bin/vm/$*/out $(GO) test -count 1 -run '^TestHostsPage$$' ./drivers/netlink ./drivers/netlink/dcb $(UPDATE)
 
-# Real verbs tests between virtual hosts: tools/vm/README.md.
+# Real verbs tests between virtual hosts: tools/vm/README.md. UPDATE=-update writes docs/evidence/tuning-verbs.md anew.
 vm-verbs:
-	FABRICCTL_REQUIRE_WITNESSES=$${FABRICCTL_REQUIRE_WITNESSES-1} tools/vm/verbs
+	UPDATE=$(UPDATE) FABRICCTL_REQUIRE_WITNESSES=$${FABRICCTL_REQUIRE_WITNESSES-1} tools/vm/verbs
 
 # The long matrices: ten minutes of each fuzz target, every kill point, and the virtual machines.
 full: test race vm

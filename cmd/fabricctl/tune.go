@@ -156,7 +156,7 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 			Fabric: m.net.Fabric, Digest: m.digest(), Version: toolVersion(), Runner: o.runner, Command: a.args, Layers: a.fabric, Class: class,
 		},
 		Space: space, Workload: w, Sight: tuning.SightOf(m.net), Objective: o.objective, Budget: o.budget, Method: tuning.Method(o.method), Seed: o.seed,
-		Looks:    tuning.Looks{First: o.looks.first, Every: o.looks.every, Most: o.looks.most, Confirm: o.confirm},
+		Looks:    tuning.Looks{First: o.looks.first, Every: o.looks.every, Most: o.looks.most, Polish: o.looks.most, Confirm: o.confirm},
 		Parallel: 1, PFCAlone: o.pfcOnly || o.runner == runnerSim, Rounds: o.rounds, Now: time.Now,
 	}
 	x.exp.Objective.PausedMost, x.exp.Limits.Pausing = part1(o.paused), part1(o.pausing)

@@ -206,7 +206,7 @@ func (t *testHosts) Start(ctx context.Context, host, command string, head func(l
 			err = context.Cause(ctx)
 		}
 		h.back(w, err != nil)
-		r.out, r.err = perftest.Output{Stdout: rest, Stderr: r.stderr.text(), Status: out.Exit}, err
+		r.out, r.err = perftest.Output{Stdout: rest, Stderr: r.stderr.text(), Status: exitStatus(out)}, err
 		if err != nil && ctx.Err() == nil {
 			r.err = fmt.Errorf("the connection to it has ended: %w", err)
 		}
@@ -279,4 +279,16 @@ func (t *testHosts) Close() error {
 		h.mu.Unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// exitStatus is how a command has ended as a shell says it: 128 and the number of a signal that ended it.
+func exitStatus(o ssh.Output) int {
+	if o.Exit >= 0 || o.Signal == "" {
+		return o.Exit
+	}
+	numbers := map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "SEGV": 11, "PIPE": 13, "TERM": 15}
+	if n, ok := numbers[o.Signal]; ok {
+		return 128 + n
+	}
+	return 255
 }
