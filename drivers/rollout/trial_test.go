@@ -151,6 +151,9 @@ func TestTrialBackWithoutOne(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		id := r.ID
+		if h, err := Show(f.e.StateDir, id, f.now); err != nil || h.Status != Unfinished {
+			t.Errorf("a trial that is in force, and that nobody works on, is %v, %v", h.Status, err)
+		}
 		f.boxes[dead].onOpen = func(int) error { return errors.New("no route to host") }
 		if r, err = f.e.Rollback(context.Background(), id); ExitCode(r, err) != 5 {
 			t.Errorf("%s is dead: %+v, %v", dead, r, err)
