@@ -228,7 +228,7 @@ func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 	case errors.As(err, &trip):
 		o.State, o.Trip, o.Words, err = Tripped, trip.words, trip.words, nil
 	case err != nil:
-		o.State, o.Words = Stopped, err.Error()
+		o.State, o.Spent, o.Words = Stopped, false, err.Error()
 	}
 	return o, err
 }
