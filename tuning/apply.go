@@ -132,8 +132,6 @@ func bringBack(ctx context.Context, vars []Variable, externals map[string]float6
 		}
 	}
 	words := strings.Join(left, "; ")
-	if err := log.Append(recRestore, Restore{Why: why, Done: words == "", Left: words}); err != nil && words == "" {
-		why += err.Error() // the outcome's error says it too: nothing can be written any more
-	}
+	_ = log.Append(recRestore, Restore{Why: why, Done: words == "", Left: words}) // nor can the end be written then, and its error is returned
 	return words
 }

@@ -154,7 +154,7 @@ func TestRestored(t *testing.T) {
 			if got.State != c.state || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 				t.Fatalf("%s at run %d: %+v, %v", c.name, at, got, err)
 			}
-			if (c.state == Tripped) != (got.Trip != "") {
+			if (c.state == Tripped) != (got.Trip != "") || c.state == Tripped && !strings.Contains(got.Trip, fmt.Sprintf(" in run %d, ", at)) {
 				t.Errorf("%s at run %d: %+v", c.name, at, got)
 			}
 			h := history(t, log.recs)

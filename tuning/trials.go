@@ -213,7 +213,7 @@ func (t *tuner) take(j *job, o *outcome) error {
 	t.row, j.a.failed = 0, 0
 	j.a.runs[j.i] = t.valued(o.m.Measure)
 	t.progress()
-	return t.trip(o.m.Measure)
+	return t.trip(j.trial.N, o.m.Measure)
 }
 
 // unusable is why a measure cannot be compared with those before it; nil when it can.
@@ -263,19 +263,19 @@ func (t *tuner) reject(j *job, why *Rejected) error {
 	return &verdictError{Undecided, words}
 }
 
-// trip is the limit that a run on devices has broken.
-func (t *tuner) trip(m *Measure) error {
+// trip is the limit that run n on devices has broken.
+func (t *tuner) trip(n int, m *Measure) error {
 	l := &t.e.Limits
 	if !t.guarded {
 		return nil
 	}
 	switch {
 	case value(m.Drops) > l.Drops:
-		return &tripError{fmt.Sprintf("%d packets of lossless classes were lost in run %d, and %d is the most", *m.Drops, t.trials, l.Drops)}
+		return &tripError{fmt.Sprintf("%d packets of lossless classes were lost in run %d, and %d is the most", *m.Drops, n, l.Drops)}
 	case value(m.Watchdog) > l.Watchdog:
-		return &tripError{fmt.Sprintf("the PFC watchdog acted %d times in run %d, and %d is the most", *m.Watchdog, t.trials, l.Watchdog)}
+		return &tripError{fmt.Sprintf("the PFC watchdog acted %d times in run %d, and %d is the most", *m.Watchdog, n, l.Watchdog)}
 	case l.Pausing > 0 && m.Pausing != nil && *m.Pausing > l.Pausing:
-		return &tripError{fmt.Sprintf("a host stopped its switch for %.1f%% of run %d, and %.1f%% is the most", 100**m.Pausing, t.trials, 100*l.Pausing)}
+		return &tripError{fmt.Sprintf("a host stopped its switch for %.1f%% of run %d, and %.1f%% is the most", 100**m.Pausing, n, 100*l.Pausing)}
 	}
 	return nil
 }
