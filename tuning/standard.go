@@ -87,18 +87,28 @@ func (s *standard) between(hosts []string) (observe.Workload, error) {
 // Usual is what is run when nobody asks for anything: as the workload ap, with as many hosts as there are, up to 18, and with
 // bursts as large as suits links of that speed. It needs four hosts.
 func Usual(hosts []string, speed units.BitRate) (observe.Workload, error) {
-	const needed = 4
+	burst := units.Bytes(cmp.Or(int64(speed)/int64(25*units.Gbps), 1)) * 16 * units.KiB // 64KiB at 100Gbps
+	return among(hosts, func(senders int) string {
+		return strings.NewReplacer("incast:8", fmt.Sprintf("incast:%d", max(senders/2, 1)), "incast:16", fmt.Sprintf("incast:%d", senders), "64KiB", burst.String()).Replace(standards()[0].text)
+	})
+}
+
+// Steady is the same for verbs tests, which send without a pause from when they begin: all senders at once in place of bursts.
+func Steady(hosts []string) (observe.Workload, error) {
+	return among(hosts, func(senders int) string {
+		return fmt.Sprintf("incast:%d,name=bulk,hosts={senders},to={receiver} + single,name=victim,hosts={first}/{other} + probe,hosts={senders},to={receiver},for=5s", senders)
+	})
+}
+
+// among is a workload without a name between as many of these hosts as there are, up to 18: text is that of so many senders.
+func among(hosts []string, text func(senders int) string) (observe.Workload, error) {
+	const needed, most = 4, 18
 	if len(hosts) < needed {
 		return observe.Workload{}, fmt.Errorf("tuning needs %d hosts: two that send, one that receives and one that receives from a victim; there are %d", needed, len(hosts))
 	}
-	s := standards()[0]
-	senders := min(len(hosts), s.hosts) - 2
-	s.hosts = senders + 2
-	burst := units.Bytes(cmp.Or(int64(speed)/int64(25*units.Gbps), 1)) * 16 * units.KiB // 64KiB at 100Gbps
-	s.text = strings.NewReplacer("incast:8", fmt.Sprintf("incast:%d", max(senders/2, 1)), "incast:16", fmt.Sprintf("incast:%d", senders), "64KiB", burst.String()).Replace(s.text)
-	w, err := s.between(hosts)
-	w.Name = ""
-	return w, err
+	n := min(len(hosts), most)
+	s := standard{text: text(n - 2), hosts: n}
+	return s.between(hosts)
 }
 
 // list is the names of hosts as a workload lists them: numbered ones in short.

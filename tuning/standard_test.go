@@ -62,4 +62,11 @@ func TestStandardOfOtherHosts(t *testing.T) {
 			t.Errorf("%v: %v, %v, want %s", c.hosts, w, err, c.want)
 		}
 	}
+	const steady = "incast:3,name=bulk,hosts=db/h2/h3,to=h4,for=5s + single,name=victim,hosts=db/web + probe,hosts=db/h2/h3,to=h4"
+	if w, err := Steady([]string{"db", "h2", "h3", "h4", "web"}); err != nil || w.String() != steady || w.Check() != nil {
+		t.Errorf("%v, %v, want %s", w, err, steady)
+	}
+	if w, err := Steady([]string{"h1", "h2", "h3"}); err == nil {
+		t.Errorf("three hosts: %v", w)
+	}
 }

@@ -49,7 +49,7 @@ func (a *app) newTuneRun() *cobra.Command {
 ladders over the full range find the region; fine steps find the place; and a comparison with the baseline on fresh seeds confirms it. A setting
 that makes validate report an error is never tried, and one that loses packets of a lossless class never wins. "No difference", "this
 variable does nothing here" and "not the fabric: the host is slow" are answers too. Without --workload, the load is as ap below, with the
-hosts that there are.
+hosts that there are; with --runner perftest without bursts, which verbs tests cannot make.
 
 Standard loads of --workload:
 ` + loads + `
@@ -129,6 +129,11 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 		return nil, err
 	}
 	x := &experiment{model: m, flags: o}
+	if o.runner == runnerPerftest { // what verbs tests cannot have is said before anybody is asked anything
+		if _, err := (&perftestRunner{net: m.net, flags: o.perftest}).plan(w, o.seed); err != nil {
+			return nil, err
+		}
+	}
 	if o.gate != "" {
 		if x.gate, err = readGate(o.gate); err != nil {
 			return nil, err
@@ -208,6 +213,8 @@ func (o *tuneFlags) load(net *intent.Net, class string) (observe.Workload, error
 	}
 	w, standard, err := tuning.Standard(o.workload, hosts)
 	switch {
+	case o.workload == "" && o.runner == runnerPerftest:
+		w, err = tuning.Steady(hosts)
 	case o.workload == "":
 		w, err = tuning.Usual(hosts, hostSpeed(net))
 	case !standard:
