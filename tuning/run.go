@@ -242,7 +242,11 @@ func (t *tuner) conclude(o *Outcome, err error) {
 	case err != nil:
 	case c != nil && c.Verdict == Better:
 		o.Verdict, o.Best = Better, c.To
-		o.Words = fmt.Sprintf("%s is better: J %s", t.change(t.start.setting, c.To), percent(*c.J))
+		what := "is better"
+		if t.leastMoved() {
+			what = "is the least that holds"
+		}
+		o.Words = fmt.Sprintf("%s %s: J %s", t.change(t.start.setting, c.To), what, percent(*c.J))
 	case c != nil:
 		o.Verdict, o.Words = c.Verdict, c.Reason
 	case t.cur == t.start && len(t.dull) == len(t.vars):
