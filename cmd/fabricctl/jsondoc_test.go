@@ -40,7 +40,7 @@ var printed = map[string]any{
 	}{},
 	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
 	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "lab-load": labLoadJSON{}, "version": versionJSON{}, "sim": sim.Result{}, "sim-seeds": seedsJSON{}, "sim-grid": sim.GridResult{},
-	"tune": tuneJSON{}, "tunes": tunesJSON{}, "tune-replay": replayJSON{}, "tune-variables": tuneVariablesJSON{}, "tune-diff": tuneDiffJSON{},
+	"tune": tuneJSON{}, "tune-plan": tunePlanJSON{}, "tunes": tunesJSON{}, "tune-replay": replayJSON{}, "tune-variables": tuneVariablesJSON{}, "tune-diff": tuneDiffJSON{},
 	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},
 }
 

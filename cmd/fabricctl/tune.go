@@ -102,6 +102,9 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 		return err
 	}
 	if o.dry {
+		if json {
+			return a.printJSON(x.plan())
+		}
 		printTunePlan(a.sys.out, x)
 		return nil
 	}

@@ -27,6 +27,33 @@ func printTunePlan(w io.Writer, x *experiment) {
 	}
 }
 
+// tunePlanJSON is the same for programs.
+type tunePlanJSON struct {
+	Schema   string            `json:"schema"`
+	Fabric   string            `json:"fabric"`
+	Class    string            `json:"class"`
+	Runner   string            `json:"runner"`
+	Workload string            `json:"workload"`
+	Vars     []tuning.Variable `json:"vars"`
+	Start    tuning.Setting    `json:"start"`
+	Method   tuning.Method     `json:"method"`
+	Seed     uint64            `json:"seed"`
+	Budget   tuning.Budget     `json:"budget"`
+	Devices  []string          `json:"devices"`
+	Ports    []string          `json:"ports"`
+	Notes    []string          `json:"notes"`
+}
+
+// plan is what an experiment will move, write and risk.
+func (x *experiment) plan() tunePlanJSON {
+	e := &x.exp
+	c := &e.Context
+	return tunePlanJSON{
+		Schema: "fabricctl/tune-plan/v1", Fabric: c.Fabric, Class: c.Class, Runner: c.Runner, Workload: e.Workload.String(), Vars: e.Space.Vars, Start: e.Space.Base,
+		Method: e.Method, Seed: e.Seed, Budget: e.Budget, Devices: c.Devices, Ports: c.Ports, Notes: c.Note,
+	}
+}
+
 // planFacts are what is to be done, in a few lines.
 func planFacts(e *tuning.Experiment) []answer {
 	load := e.Workload.String()
