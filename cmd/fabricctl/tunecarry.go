@@ -21,6 +21,8 @@ import (
 
 // carryOut begins an experiment, or goes on with the one of h, and shows what came of it.
 func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.History, json bool) (err error) {
+	ctx, stop := x.shuts(ctx, time.Now())
+	defer stop()
 	dir, err := a.tuneDir()
 	if err != nil {
 		return err

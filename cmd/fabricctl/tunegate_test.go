@@ -121,4 +121,14 @@ func TestWindow(t *testing.T) {
 	if err := x.within(time.Date(2026, 1, 1, 23, 0, 0, 0, time.UTC)); err != nil || x.exp.Budget.Time != units.Duration(5*time.Hour-time.Minute) {
 		t.Errorf("%s, %v", x.exp.Budget.Time, err)
 	}
+	ctx, stop := x.shuts(t.Context(), time.Date(2026, 1, 2, 3, 30, 0, 0, time.UTC))
+	defer stop()
+	if at, ok := ctx.Deadline(); !ok || time.Until(at) > 29*time.Minute {
+		t.Errorf("half an hour before the window shuts it may go on until %s", at)
+	}
+	late, stop := x.shuts(t.Context(), time.Date(2026, 1, 2, 4, 30, 0, 0, time.UTC))
+	defer stop()
+	if cause := context.Cause(late); !errors.Is(cause, errShut) {
+		t.Errorf("behind the window it goes on: %v", cause)
+	}
 }

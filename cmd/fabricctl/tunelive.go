@@ -114,13 +114,28 @@ func fingerprint(firmware map[string]string) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
+// homeward is the end of a window, in which the baseline is restored.
+const homeward = time.Minute
+
+// errShut is why an experiment ends with its window.
+var errShut = errors.New("its window shuts")
+
+// shuts ends ctx with the window of an experiment, whatever its budget says: a question may have been answered late, and what is resumed has
+// the budget that it began with.
+func (x *experiment) shuts(ctx context.Context, now time.Time) (context.Context, context.CancelFunc) {
+	w := x.flags.window
+	if !w.set {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, w.left(now)-homeward, errShut)
+}
+
 // within limits an experiment to its window, from now on.
 func (x *experiment) within(now time.Time) error {
 	w := x.flags.window
 	if !w.set {
 		return nil
 	}
-	const homeward = time.Minute // in which the baseline is restored
 	left := w.left(now) - homeward
 	if left <= 0 {
 		return fail(exitRefused, "begin it then, or give another --window", "it is %s, and the window is %s; nothing was done", now.Format("15:04"), w.String())
