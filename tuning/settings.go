@@ -27,7 +27,9 @@ func (b *spacer) space() *Space {
 	s.Text = func(i int, v float64) string { return s.Vars[i].Text(v) }
 	s.Normal = func(x Setting) Setting { return b.normal(s.Base, x) }
 	s.Change = func(x Setting) Change { return b.change(s.Base, x) }
-	s.Check = b.checker(s)
+	before := sync.OnceValue(func() diag.List { return b.lint(nil) })
+	mended := sync.OnceValue(func() []string { return b.mended(s, before()) })
+	s.Check, s.Mends = b.checker(s, before, mended), mended
 	if off, ok := b.off(s); ok {
 		s.Unmarked = off
 	}
@@ -217,11 +219,10 @@ func (b *spacer) lint(p model.Patch) diag.List {
 }
 
 // checker lints settings, each once: that takes 1 to 2 ms of CPU on a fabric of some dozens of devices, and a setting has 6 runs or more. A rule
-// that the model breaks already is no reason against a setting. It may be called by several at once.
-func (b *spacer) checker(s *Space) func(Setting) diag.List {
+// that the model breaks already, and that no setting mends, is no reason against a setting. It may be called by several at once.
+func (b *spacer) checker(s *Space, before func() diag.List, mended func() []string) func(Setting) diag.List {
 	var mu sync.Mutex
 	known := map[string]diag.List{}
-	before := sync.OnceValue(func() diag.List { return b.lint(nil) })
 	return func(x Setting) diag.List {
 		mu.Lock()
 		defer mu.Unlock()
@@ -235,20 +236,48 @@ func (b *spacer) checker(s *Space) func(Setting) diag.List {
 			return l
 		}
 		if patch := s.Change(x).Patch; len(patch) > 0 {
-			l = worse(before(), b.lint(patch))
+			l = worse(before(), b.lint(patch), mended())
 		}
 		known[key] = l
 		return l
 	}
 }
 
-// worse is the errors of now that are of no rule that was broken before.
-func worse(before, now diag.List) diag.List {
-	had := map[string]bool{}
-	for _, f := range before {
-		if f.Severity == diag.Error {
-			had[f.Rule] = true
+// mended are the rules that the model breaks, and that a setting does not which a formula gives.
+func (b *spacer) mended(s *Space, before diag.List) []string {
+	broken := brokenRules(before)
+	if len(broken) == 0 || s.Starts == nil {
+		return nil
+	}
+	var out []string
+	for _, x := range s.Starts(s.Base) {
+		still := brokenRules(b.lint(s.Change(x.Setting).Patch))
+		for rule := range broken {
+			if !still[rule] && !slices.Contains(out, rule) {
+				out = append(out, rule)
+			}
 		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// brokenRules are the rules of errors.
+func brokenRules(l diag.List) map[string]bool {
+	broken := map[string]bool{}
+	for _, f := range l {
+		if f.Severity == diag.Error {
+			broken[f.Rule] = true
+		}
+	}
+	return broken
+}
+
+// worse is the errors of now that are of no rule that was broken before, but for those that can be mended.
+func worse(before, now diag.List, mended []string) diag.List {
+	had := brokenRules(before)
+	for _, rule := range mended {
+		delete(had, rule)
 	}
 	return slices.DeleteFunc(now, func(f diag.Finding) bool { return f.Severity != diag.Error || had[f.Rule] })
 }

@@ -112,6 +112,7 @@ type Space struct {
 	Normal   func(Setting) Setting         // within the ranges, and rounded to what a model can hold; nil: within the ranges
 	Unmarked func(Setting) Setting         // the same without a mark ever, for PFC alone; nil: there is no such thing
 	Starts   func(floor Setting) []Start   // settings that formulas give, once the smallest alpha is known that PFC alone takes; nil: none
+	Mends    func() []string               // rules that the model breaks, and that not all of what formulas give does: an experiment finds the way out; nil: none
 	Text     func(i int, v float64) string // a value of Vars[i] as people and YAML write it
 }
 

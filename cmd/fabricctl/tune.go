@@ -119,9 +119,13 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 // experiment makes an experiment of flags and the model. Where devices will be written they are read, and external variables are; nothing is
 // changed, but for what a dead experiment has left. h is that which is to be resumed; nil for a new one.
 func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*experiment, error) {
-	m, err := a.mustLoad(ctx)
+	m, err := a.load(ctx, a.fabric)
 	if err != nil {
 		return nil, err
+	}
+	a.printLoaded(m)
+	if m.net == nil {
+		return nil, m.refused()
 	}
 	class, err := tunedClass(m.net, o.class)
 	if err != nil {

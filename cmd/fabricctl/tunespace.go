@@ -26,7 +26,27 @@ func (a *app) tuneSpace(ctx context.Context, m loaded, class string, w observe.W
 	if found.HasErrors() {
 		return nil, nil, fail(exitError, "", "this cannot be tuned: %s; nothing was done", diag.Count(found.Count(diag.Error), "error"))
 	}
-	return space, knobs, nil
+	return space, knobs, a.mendable(m, space)
+}
+
+// mendable refuses a model with errors, but for those that other settings of the space do not have: to find a way out of these is what
+// an experiment is for.
+func (a *app) mendable(m loaded, space *tuning.Space) error {
+	n := m.findings.Count(diag.Error)
+	if n == 0 {
+		return nil
+	}
+	var mends []string
+	if space.Mends != nil {
+		mends = space.Mends()
+	}
+	for _, f := range m.findings {
+		if f.Severity == diag.Error && !slices.Contains(mends, f.Rule) {
+			return m.refused()
+		}
+	}
+	fmt.Fprintf(a.sys.err, "the model has %s that other settings do not have: these are looked for, and what there is is the baseline\n", diag.Count(n, "error"))
+	return nil
 }
 
 // tuneCosts says in an experiment what moving its variables costs, what is written, and which ports share what is edited. Where devices are

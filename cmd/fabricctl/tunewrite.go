@@ -14,6 +14,8 @@ import (
 
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/report"
 )
@@ -171,7 +173,7 @@ func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*p
 	if err != nil {
 		return nil, err
 	}
-	if m.findings.HasErrors() {
+	if m.findings.HasErrors() && !m.mendedBy(to.Patch) {
 		a.printLoaded(m)
 		return nil, m.refused()
 	}
@@ -189,6 +191,19 @@ func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*p
 	}
 	p.files = files
 	return p, nil
+}
+
+// mendedBy reports whether a patch leaves no error in the model.
+func (m loaded) mendedBy(p model.Patch) bool {
+	if m.net == nil {
+		return false
+	}
+	f, found := m.fabric.With(p)
+	if found.HasErrors() {
+		return false
+	}
+	net, found := intent.Resolve(f)
+	return !found.HasErrors() && !lint.Check(net, f).HasErrors()
 }
 
 // promotable says why the result of an experiment is not to be written: nothing when there is none, an error when it is not to be
