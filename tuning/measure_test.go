@@ -106,3 +106,25 @@ func TestPareto(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
+
+// TestWithout: a variable that does nothing and is in the result all the same is said to have come along.
+func TestWithout(t *testing.T) {
+	tu := &tuner{vars: []Variable{{Name: "alpha"}, {Name: "kmax"}, {Name: "pmax"}}, start: &arm{setting: Setting{1, 2, 3}}}
+	for _, c := range []struct {
+		dull map[int]bool
+		best Setting
+		want string
+	}{
+		{map[int]bool{}, Setting{1, 3, 3}, ""},
+		{map[int]bool{0: true, 1: true, 2: true}, Setting{1, 2, 3}, ""},
+		{map[int]bool{0: true}, Setting{1, 3, 3}, "; alpha does nothing here, as far as this workload goes"},
+		{map[int]bool{0: true, 2: true}, Setting{1, 3, 3}, "; alpha and pmax do nothing here, as far as this workload goes"},
+		{map[int]bool{0: true, 2: true}, Setting{2, 3, 3}, "; alpha and pmax do nothing here, as far as this workload goes; alpha was moved together with others all the same: to keep what there is, leave it out of --variables"},
+		{map[int]bool{0: true, 2: true}, Setting{2, 3, 4}, "; alpha and pmax do nothing here, as far as this workload goes; alpha and pmax were moved together with others all the same: to keep what there is, leave them out of --variables"},
+	} {
+		tu.dull = c.dull
+		if got := tu.without(c.best); got != c.want {
+			t.Errorf("%v, %v: %q, want %q", c.dull, c.best, got, c.want)
+		}
+	}
+}

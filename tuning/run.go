@@ -257,25 +257,47 @@ func (t *tuner) conclude(o *Outcome, err error) {
 		o.Verdict, o.Words = Undecided, fmt.Sprintf("%s looked better, and was not confirmed: what there is is kept", t.change(t.start.setting, t.cur.setting))
 	}
 	if o.Words != "" {
-		o.Words += t.without()
+		o.Words += t.without(o.Best)
 	}
 }
 
-// without names the variables that do nothing, where others do.
-func (t *tuner) without() string {
-	var names []string
+// without names the variables that do nothing, where others do, and those of them that have come into the result all the same: a start
+// moves several at once.
+func (t *tuner) without(best Setting) string {
+	var names, along []string
 	for i := range t.vars {
 		if t.dull[i] {
 			names = append(names, t.vars[i].Name)
+			if best[i] != t.start.setting[i] {
+				along = append(along, t.vars[i].Name)
+			}
 		}
 	}
-	switch n := len(names); {
-	case n == 0 || n == len(t.vars):
+	if len(names) == 0 || len(names) == len(t.vars) {
 		return ""
-	case n == 1:
-		return "; " + names[0] + " does nothing here, as far as this workload goes"
 	}
-	return "; " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " do nothing here, as far as this workload goes"
+	words := "; " + andList(names) + agree(names, " does", " do") + " nothing here, as far as this workload goes"
+	if len(along) > 0 {
+		words += "; " + andList(along) + agree(along, " was", " were") + " moved together with others all the same: to keep what there is, leave " +
+			agree(along, "it", "them") + " out of --variables"
+	}
+	return words
+}
+
+// andList joins names as a sentence does.
+func andList(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return names[0]
+}
+
+// agree is the word that goes with one name, or with several.
+func agree(names []string, one, several string) string {
+	if len(names) == 1 {
+		return one
+	}
+	return several
 }
 
 // decide writes a decision down.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -163,6 +164,11 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 	if err != nil {
 		return nil, err
 	}
+	if o.runner != runnerPerftest && h == nil { // an experiment whose every run would be refused is not begun
+		if _, err := sim.Build(m.net, w, sim.Options{}, o.seed); err != nil {
+			return nil, a.simRefused(ctx, err)
+		}
+	}
 	x.exp = tuning.Experiment{
 		Context: tuning.Context{
 			Fabric: m.net.Fabric, Digest: m.digest(), Version: toolVersion(), Runner: o.runner, Command: a.args, Layers: a.fabric, Class: class,
@@ -226,7 +232,7 @@ func (o *tuneFlags) load(net *intent.Net, class string) (observe.Workload, error
 		w, err = tuning.Usual(hosts, hostSpeed(net))
 	case !standard:
 		if w, err = readWorkload(o.workload); err != nil {
-			return w, err
+			return w, orStandard(o.workload, err)
 		}
 	}
 	if err != nil {
@@ -246,6 +252,16 @@ func (o *tuneFlags) load(net *intent.Net, class string) (observe.Workload, error
 		return w, badWorkload(err)
 	}
 	return w, nil
+}
+
+// orStandard adds the standard loads to the hint at a word that is none, nor a part of a load.
+func orStandard(text string, err error) error {
+	var e *exitErr
+	if strings.ContainsAny(text, ":,+=. ") || !errors.As(err, &e) {
+		return err
+	}
+	names, _ := tuning.Standards()
+	return fail(e.code, e.hint+"; or a standard load: "+strings.Join(names, ", "), "%w", e.err)
 }
 
 // among are the hosts that belong to an experiment: those that were named, or all that are in service.

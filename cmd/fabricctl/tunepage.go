@@ -79,7 +79,7 @@ func (p *tunedPage) answer() report.Answer {
 	if p.changed() {
 		a.Tone, a.Head, a.Text = report.Good, sentence("Set "+p.differs(p.Begin.Start, p.best)), nil
 		if c := o.Confirmed; c != nil && c.J != nil && c.J.Low > 0 {
-			a.Text = append(a.Text, sentence(fmt.Sprintf("On %s on seeds that no decision has seen, J changes by %s", diag.Plural(c.J.N, "pair of runs", "pairs of runs"), effectText(c.J))))
+			a.Text = append(a.Text, sentence(fmt.Sprintf("On %s on seeds that no decision has seen, J changes by %s", diag.Plural(c.J.N, "pair of runs", "pairs of runs"), effectText(c.J))), p.weighs())
 		} else if c != nil { // what was wanted is not a gain: the least value that holds
 			a.Text = append(a.Text, sentence(c.Reason))
 		} else {
@@ -210,6 +210,15 @@ func spread(i stats.Interval, text func(float64) string) string {
 }
 
 func confidenceText(c float64) string { return strconv.FormatFloat(100*c, 'g', 4, 64) }
+
+// weighs says what J is, for readers who have not read the manual.
+func (p *tunedPage) weighs() string {
+	o := &p.Begin.Objective
+	if o.Exchange == 0 {
+		return "J is goodput alone: more of it is better."
+	}
+	return fmt.Sprintf("J weighs goodput (more is better) against p99.9, the latency that one in a thousand exceeds (less is better): 1 %% of goodput counts as much as %.3g %% of p99.9.", 1/o.Exchange)
+}
 
 // objectiveText is what is better, as a formula.
 func objectiveText(o *tuning.Objective) string {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +37,8 @@ func printTuned(w io.Writer, r *tuneJSON, details bool) {
 	}
 	if o := r.Outcome; o != nil {
 		if len(o.Pareto) > 0 {
-			fmt.Fprintln(w, "\nthat nothing tried beats in both goodput and p99.9:")
-			show.Table(w, armTable(b.Vars, o.Pareto))
+			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other:")
+			show.Table(w, armTable(b.Vars, slices.SortedStableFunc(slices.Values(o.Pareto), func(x, y tuning.Arm) int { return cmp.Compare(x.Goodput, y.Goodput) })))
 		}
 		sentences(w, "not tried", o.Untested)
 	}

@@ -69,7 +69,11 @@ func (a *app) tuneCosts(ctx context.Context, x *experiment) error {
 	if names := moved(x.exp.Space.Vars); !o.dry && len(names) > 0 {
 		views, err := a.views(ctx, m, names)
 		if err != nil {
-			return fail(exitError, "", "%w; nothing was changed", err)
+			hint := ""
+			if o.runner == runnerLab {
+				hint = "is the lab up, and its inventory given: -f DIR/inventory.yaml of fabricctl lab up --out DIR?"
+			}
+			return fail(exitError, hint, "%w; nothing was changed", err)
 		}
 		if r, err = tuneReachOf(m.fabric, m.net, x.exp.Space, hosts, o.ports, views); err != nil {
 			return err

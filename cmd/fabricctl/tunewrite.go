@@ -140,9 +140,30 @@ func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error
 	for _, s := range p.external {
 		fmt.Fprintf(a.sys.err, "not in the model: %s\n", s)
 	}
-	_, err = fmt.Fprint(a.sys.out, patch.String())
-	return err
+	if _, err = fmt.Fprint(a.sys.out, patch.String()); err != nil || p.nothing != "" {
+		return err
+	}
+	fmt.Fprintln(a.sys.err, a.afterDiff(r, o))
+	return nil
 }
+
+// afterDiff is what comes next: to write what was shown, or to see what it means for devices.
+func (a *app) afterDiff(r *tuneJSON, o tuneDiffFlags) string {
+	if o.write {
+		return "next: " + nextPlan
+	}
+	line := []string{"fabricctl", "tune", "diff", r.ID, "--write"}
+	for _, f := range a.fabric {
+		line = append(line, "-f", quote(f))
+	}
+	if a.stateDir != "" {
+		line = append(line, "--state-dir", quote(a.stateDir))
+	}
+	return "nothing was written into the model; to write it: " + strings.Join(line, " ")
+}
+
+// nextPlan is what comes after a result was written into a model.
+const nextPlan = "review the change and commit it; then fabricctl plan, with the inventory, shows what it means for the devices"
 
 // pullRequest is a page with the change in front of all else.
 func pullRequest(page report.Page, patch string) report.Page {
@@ -321,5 +342,9 @@ func (a *app) thenWrite(ctx context.Context, write bool, id string, err error) e
 		fmt.Fprintf(a.sys.err, "nothing to write: %s\n", p.nothing)
 		return nil
 	}
-	return a.writeBack(p)
+	if err := a.writeBack(p); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.sys.err, "next: "+nextPlan)
+	return nil
 }
