@@ -197,9 +197,22 @@ func TestBudget(t *testing.T) {
 		s.Vars[i].Ladder = []float64{-5, -1, 3, 7}
 	}
 	e := experiment(s)
+	e.Budget.Runs = 48
+	if o, err := Run(context.Background(), e, Lab{Runner: &surface{f: f.f}}, &memory{}, nil); err != nil || o.Verdict != Undecided || !strings.Contains(o.Words, "before anything was compared") {
+		t.Errorf("a budget for the baseline alone: %+v %v", o, err)
+	}
+	e = experiment(s)
 	e.Method, e.Budget.Runs = FullGrid, 60
 	w := &surface{f: func(Setting) float64 { return 0 }}
 	if _, err := Run(context.Background(), e, Lab{Runner: w}, &memory{}, nil); err == nil || w.runs > 6 {
 		t.Errorf("a grid that does not fit is begun: %d runs, %v", w.runs, err)
+	}
+}
+
+// TestSilent: where nothing arrives in any run, that is the answer, and not that what was moved does nothing.
+func TestSilent(t *testing.T) {
+	o, err := Run(context.Background(), experiment(functions()[0].space()), Lab{Runner: &surface{f: func(Setting) float64 { return math.Inf(-1) }}}, &memory{}, nil)
+	if err != nil || o.Verdict != Undecided || !strings.HasPrefix(o.Words, "nothing of the load arrived in any run") {
+		t.Errorf("%+v %v", o, err)
 	}
 }

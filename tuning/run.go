@@ -240,6 +240,7 @@ func (t *tuner) conclude(o *Outcome, err error) {
 	c := o.Confirmed
 	switch {
 	case err != nil:
+		o.Verdict = Undecided
 	case c != nil && c.Verdict == Better:
 		o.Verdict, o.Best = Better, c.To
 		what := "is better"
@@ -249,8 +250,12 @@ func (t *tuner) conclude(o *Outcome, err error) {
 		o.Words = fmt.Sprintf("%s %s: J %s", t.change(t.start.setting, c.To), what, percent(*c.J))
 	case c != nil:
 		o.Verdict, o.Words = c.Verdict, c.Reason
+	case t.silent():
+		o.Verdict, o.Words = Undecided, "nothing of the load arrived in any run: it moves nothing, or not while it is measured"
 	case t.cur == t.start && len(t.dull) == len(t.vars):
 		o.Verdict, o.Words = NoEffect, "nothing that was moved does anything here, as far as this workload goes"
+	case t.cur == t.start && o.Spent && !t.compared():
+		o.Verdict, o.Words = Undecided, "the budget was spent before anything was compared with what there is"
 	case t.cur == t.start:
 		o.Words = "nothing was found that is better than what there is"
 	default:
@@ -259,6 +264,23 @@ func (t *tuner) conclude(o *Outcome, err error) {
 	if o.Words != "" {
 		o.Words += t.without(o.Best)
 	}
+}
+
+// compared reports whether a decision has held something against where the search began: neither the baseline nor the floor of PFC alone does.
+func (t *tuner) compared() bool {
+	return slices.ContainsFunc(t.decisions, func(d Decision) bool { return d.Step != "baseline" && d.Step != "pfc ladder" })
+}
+
+// silent reports whether no run has seen anything arrive, so that all settings are alike whatever they do.
+func (t *tuner) silent() bool {
+	for _, a := range t.all {
+		for _, r := range a.runs {
+			if r != nil && r.Goodput > 0 {
+				return false
+			}
+		}
+	}
+	return t.start.n() > 0
 }
 
 // without names the variables that do nothing, where others do, and those of them that have come into the result all the same: a start
