@@ -11,7 +11,7 @@ import (
 )
 
 // Replay decides again from the measures of a journal alone, and returns what it has decided. An error is a decision that is not the
-// one in the journal, or a trial that the method would not have asked for. whole is false when the journal ends before the experiment
+// one in the journal, another result, or a trial that the method would not have asked for. whole is false when the journal ends before the experiment
 // does.
 func Replay(h *History) (decisions []Decision, best Setting, whole bool, err error) {
 	e := h.Begin.Experiment(func() time.Time { return h.Last })
@@ -26,6 +26,9 @@ func Replay(h *History) (decisions []Decision, best Setting, whole bool, err err
 	}
 	if err == nil && len(t.decisions) < len(h.Decisions) {
 		err = fmt.Errorf("the journal has %d decisions, and its measures lead to %d", len(h.Decisions), len(t.decisions))
+	}
+	if end := h.End; err == nil && whole && end != nil && (end.State == Done || end.Spent) && (end.Best.Key() != o.Best.Key() || end.Verdict != o.Verdict) {
+		err = fmt.Errorf("the journal ends with %q and %s, and its measures lead to %q and %s", end.Verdict, SettingText(t.vars, end.Best), o.Verdict, SettingText(t.vars, o.Best))
 	}
 	return t.decisions, o.Best, whole, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -127,5 +128,13 @@ func TestSeparable(t *testing.T) {
 	ds, best, whole, err := Replay(h)
 	if err != nil || !whole || best.Key() != o.Best.Key() || len(ds) != len(h.Decisions) {
 		t.Errorf("replay: %d decisions, %v %v %v", len(ds), best, whole, err)
+	}
+	end := *h.End
+	for name, change := range map[string]func(){"best": func() { h.End.Best = h.Begin.Base }, "verdict": func() { h.End.Verdict = NoEffect }} {
+		change()
+		if _, _, _, err := Replay(h); err == nil || !strings.Contains(err.Error(), "the journal ends with") {
+			t.Errorf("another %s at the end: %v", name, err)
+		}
+		*h.End = end
 	}
 }
