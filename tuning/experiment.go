@@ -44,7 +44,8 @@ type Context struct {
 	Fabric      string            `json:"fabric"`
 	Digest      string            `json:"digest"` // of the model
 	Version     string            `json:"version"`
-	Runner      string            `json:"runner"` // "sim", "lab", "perftest"
+	Runner      string            `json:"runner"`             // "sim", "lab", "perftest"
+	Emulated    bool              `json:"emulated,omitempty"` // it is an emulated fabric, whoever makes the runs: nothing was measured
 	Command     []string          `json:"command"`
 	Layers      []string          `json:"layers"`      // of the model
 	Class       string            `json:"class"`       // that is tuned

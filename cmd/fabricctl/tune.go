@@ -171,7 +171,7 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 	}
 	x.exp = tuning.Experiment{
 		Context: tuning.Context{
-			Fabric: m.net.Fabric, Digest: m.digest(), Version: toolVersion(), Runner: o.runner, Command: a.args, Layers: a.fabric, Class: class,
+			Fabric: m.net.Fabric, Digest: m.digest(), Version: toolVersion(), Runner: o.runner, Emulated: o.runner != runnerSim && allLab(m, m.net), Command: a.args, Layers: a.fabric, Class: class,
 		},
 		Space: space, Workload: w, Sight: tuning.SightOf(m.net), Objective: o.objective, Budget: o.budget, Method: tuning.Method(o.method), Seed: o.seed,
 		Looks:    tuning.Looks{First: o.looks.first, Every: o.looks.every, Most: o.looks.most, Polish: o.looks.most, Confirm: o.confirm},

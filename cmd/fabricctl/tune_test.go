@@ -157,3 +157,20 @@ func TestTuneEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestTunedBy: verbs tests of emulated hosts measure nothing.
+func TestTunedBy(t *testing.T) {
+	for _, c := range []struct {
+		of   tuning.Context
+		text string
+	}{
+		{tuning.Context{Runner: runnerSim}, "with the simulator: " + modelsAnswer},
+		{tuning.Context{Runner: runnerLab, Emulated: true}, "on an emulated fabric: " + modelsAnswer},
+		{tuning.Context{Runner: runnerPerftest}, "with verbs tests: measured on hosts"},
+		{tuning.Context{Runner: runnerPerftest, Emulated: true}, "with verbs tests of emulated hosts: " + modelsAnswer},
+	} {
+		if got := runnerText(&c.of) + ": " + tunedBy(&c.of); got != c.text {
+			t.Errorf("%+v: %q, want %q", c.of, got, c.text)
+		}
+	}
+}

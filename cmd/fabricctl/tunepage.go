@@ -40,7 +40,7 @@ func tunePage(r *tuneJSON, h *tuning.History) report.Page {
 	c := &r.Begin.Context
 	page := report.Page{
 		Title:    fmt.Sprintf("Tuning of class %s of %s", c.Class, c.Fabric),
-		Subtitle: fmt.Sprintf("%s, %s, experiment %s of %s", loadName(r.Begin.Load, r.Begin.Workload), runnerText(c.Runner), r.ID, r.Begin.At.UTC().Format("2006-01-02")),
+		Subtitle: fmt.Sprintf("%s, %s, experiment %s of %s", loadName(r.Begin.Load, r.Begin.Workload), runnerText(c), r.ID, r.Begin.At.UTC().Format("2006-01-02")),
 		Answer:   p.answer(),
 		Facts:    p.facts(),
 		Foot:     fmt.Sprintf("Written by fabricctl %s from the journal of experiment %s. J = %s; a difference of 0.01 is called 1 %%.", toolVersion(), r.ID, objectiveText(&r.Begin.Objective)),
@@ -106,7 +106,7 @@ func (p *tunedPage) answer() report.Answer {
 		a.Tone, a.Head = report.Bad, "The devices need hands: the baseline is not back."
 		a.Text = append(a.Text, sentence(o.Left))
 	}
-	if by := tunedBy(p.Begin.Context.Runner); by == modelsAnswer {
+	if by := tunedBy(&p.Begin.Context); by == modelsAnswer {
 		a.Text = append(a.Text, sentence("This is "+by))
 	} else {
 		a.Text = append(a.Text, sentence("It was "+by))
@@ -355,7 +355,7 @@ func (p *tunedPage) context() []report.Block {
 	add("model", strings.Join(c.Layers, ", "))
 	add("digest of the model", c.Digest)
 	add("load", strings.TrimPrefix(loadName(b.Load, "")+": "+b.Workload, ": "))
-	add("runs made", runnerText(c.Runner))
+	add("runs made", runnerText(c))
 	add("method", string(b.Method))
 	add("objective", objectiveText(&b.Objective)+fmt.Sprintf("; differences up to %.1f %% keep what is there", 100*b.Objective.Tie))
 	add("seed", strconv.FormatUint(b.Seed, 10))

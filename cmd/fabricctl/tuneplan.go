@@ -15,7 +15,7 @@ import (
 // printTunePlan says what an experiment will move, write and risk, before it does.
 func printTunePlan(w io.Writer, x *experiment) {
 	e := &x.exp
-	fmt.Fprintf(w, "%s\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s, %s", e.Context.Fabric, e.Context.Class, runnerText(e.Context.Runner))))
+	fmt.Fprintf(w, "%s\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s, %s", e.Context.Fabric, e.Context.Class, runnerText(&e.Context))))
 	for _, f := range planFacts(e) {
 		show.Hang(w, "  "+show.Pad(f.label, 11), f.text)
 	}

@@ -20,7 +20,7 @@ import (
 // not tried. With details each decision has its reason and its arms.
 func printTuned(w io.Writer, r *tuneJSON, details bool) {
 	b := &r.Begin
-	fmt.Fprintf(w, "%s\n\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s under %s, %s: %s", b.Context.Fabric, b.Context.Class, loadName(b.Load, b.Workload), runnerText(b.Context.Runner), tunedBy(b.Context.Runner))))
+	fmt.Fprintf(w, "%s\n\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s under %s, %s: %s", b.Context.Fabric, b.Context.Class, loadName(b.Load, b.Workload), runnerText(&b.Context), tunedBy(&b.Context))))
 	for _, f := range tuneAnswers(r) {
 		text := f.text
 		if f.style != show.Plain {
@@ -60,24 +60,27 @@ func loadName(name, text string) string {
 }
 
 // tunedBy says what an answer of a runner is worth.
-func tunedBy(runner string) string {
-	if runner == runnerPerftest {
+func tunedBy(c *tuning.Context) string {
+	if c.Runner == runnerPerftest && !c.Emulated {
 		return "measured on hosts"
 	}
 	return modelsAnswer
 }
 
 // runnerText is who made the runs.
-func runnerText(runner string) string {
-	switch runner {
+func runnerText(c *tuning.Context) string {
+	switch c.Runner {
 	case runnerSim:
 		return "with the simulator"
 	case runnerLab:
 		return "on an emulated fabric"
 	case runnerPerftest:
+		if c.Emulated {
+			return "with verbs tests of emulated hosts"
+		}
 		return "with verbs tests"
 	}
-	return "with " + runner
+	return "with " + c.Runner
 }
 
 // tuneAnswers are the answer in a few lines.

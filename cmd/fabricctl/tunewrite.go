@@ -263,7 +263,7 @@ func tunedNote(r *tuneJSON, h *tuning.History) string {
 			what = "the least that holds, " + what
 		}
 	}
-	return fmt.Sprintf("tuned %s: %s %s, run %s", h.Last.UTC().Format("2006-01-02"), what, runnerText(r.Begin.Context.Runner), r.ID)
+	return fmt.Sprintf("tuned %s: %s %s, run %s", h.Last.UTC().Format("2006-01-02"), what, runnerText(&r.Begin.Context), r.ID)
 }
 
 // writeBack writes the files of a promotion: all of them are on the disk, beside those that they replace, before the first is replaced.
