@@ -58,7 +58,7 @@ const (
 // Decision is what was concluded at one point, with its evidence.
 type Decision struct {
 	N        int     `json:"n"`        // from 1
-	Step     string  `json:"step"`     // "baseline", "pfc ladder", "race", "ladder", "walk", "joint", "polish", "interaction", "confirmation"
+	Step     string  `json:"step"`     // "baseline", "pfc ladder", "race", "ladder", "walk", "joint", "polish", "back", "interaction", "confirmation"
 	Variable string  `json:"variable"` // that was moved; "" for several
 	Cycle    int     `json:"cycle"`    // from 1; 0 = before or after the cycles
 	From     Setting `json:"from"`     // what was there

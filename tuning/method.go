@@ -115,7 +115,43 @@ func (t *tuner) cycles(ctx context.Context) error {
 	if err := t.polish(ctx); err != nil {
 		return err
 	}
+	if err := t.putBack(ctx); err != nil {
+		return err
+	}
 	return t.interaction(ctx)
+}
+
+// putBack has variables that do nothing stand where they stood: a formula or a joint move has moved them, and there is no reason to.
+func (t *tuner) putBack(ctx context.Context) error {
+	for i := range t.vars {
+		if !t.dull[i] || t.cur.setting[i] == t.start.setting[i] {
+			continue
+		}
+		t.at("back", t.vars[i].Name)
+		a, err := t.candidate(t.with(t.cur.setting, i, t.start.setting[i]))
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			continue
+		}
+		n := min(2, t.e.Looks.First)
+		if err := t.bring(ctx, n, a, t.cur); err != nil {
+			return err
+		}
+		if common(a, t.cur) < n || !a.same(t.cur, n) {
+			continue
+		}
+		d := Decision{
+			From: t.cur.setting, To: a.setting, Verdict: NoEffect, Arms: []Arm{t.cur.shown(""), a.shown("")},
+			Reason: t.vars[i].Name + " does nothing: it stands where it stood, since no packet took another time",
+		}
+		t.cur = a
+		if _, err := t.decide(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // order is in which variables are moved: thresholds of PFC after all others, since a race has looked at several of them.

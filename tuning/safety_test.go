@@ -401,6 +401,32 @@ func TestFourAnswers(t *testing.T) {
 	}
 }
 
+// TestPutBack: what does nothing stands at the end where it stood, though the formula that won had moved it.
+func TestPutBack(t *testing.T) {
+	s := plane(1, 0.25, "kmin", "kmax")
+	for i := range s.Vars {
+		s.Vars[i].Ladder = []float64{-8, -4, 0, 4, 8}
+	}
+	s.Starts = func(Setting) []Start { return []Start{{Name: "formula", Setting: Setting{4, 3}}} }
+	same := &surface{f: func(s Setting) float64 { return -0.02 * sq(s[1]-3) }}
+	same.each = func(o *observe.Observation, tr Trial) { *o.Goodput *= 1 + 0.01*float64(tr.Seed%7)/7 }
+	log := &memory{}
+	o, err := Run(t.Context(), experiment(s), Lab{Runner: same}, log, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Verdict != Better || o.Best[0] != 0 || o.Best[1] != 3 {
+		t.Errorf("%+v", o)
+	}
+	if h := history(t, log.recs); !slices.ContainsFunc(h.Decisions, func(d Decision) bool {
+		return d.Step == "back" && d.Variable == "kmin" && d.Verdict == NoEffect
+	}) {
+		t.Error("no decision says so")
+	} else if _, _, whole, err := Replay(h); err != nil || !whole {
+		t.Errorf("replay: %v, whole %v", err, whole)
+	}
+}
+
 type always struct{ err error }
 
 func (a always) Run(context.Context, Trial) (observe.Observation, error) {
