@@ -7,8 +7,17 @@ import (
 	"path/filepath"
 )
 
-// writeWhole writes a file whole or not at all. A file that is there keeps its mode.
+// writeWhole writes a file whole or not at all. A file that is there keeps its mode. What is no file, as /dev/stdout or a pipe, is written to, and
+// not replaced.
 func writeWhole(path string, b []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Close())
+	}
 	tmp, err := stage(path, b)
 	if err != nil {
 		return err

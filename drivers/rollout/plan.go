@@ -182,11 +182,22 @@ func (p *Plan) Encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// WriteFile writes the plan with mode 0600, whole or not at all.
+// WriteFile writes the plan with mode 0600, whole or not at all. What is no file, as a pipe or a device, is written to, and not replaced.
 func (p *Plan) WriteFile(path string) error {
 	b, err := p.Encode()
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.Write(b)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("plan file: %w", err)
+		}
+		return nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".plan-*")
 	if err != nil {
