@@ -78,12 +78,21 @@ func schemaOf(kind string) *field {
 	return fabricSchema()
 }
 
-// The schemas of the kinds of documents, each made once: nobody changes them.
+// The schemas of the kinds of documents, each made once, when it is first asked for: nobody changes them. They are no sync.OnceValue, since
+// the linker would then keep what makes them in the program for hosts, which reads no document.
 var (
-	fabricSchema    = sync.OnceValue(newFabricSchema)
-	inventorySchema = sync.OnceValue(newInventorySchema)
-	profileSchema   = sync.OnceValue(newProfileSchema)
+	schemaOnce [3]sync.Once
+	schemas    [3]*field
 )
+
+func schemaAt(i int, build func() *field) *field {
+	schemaOnce[i].Do(func() { schemas[i] = build() })
+	return schemas[i]
+}
+
+func fabricSchema() *field    { return schemaAt(0, newFabricSchema) }
+func inventorySchema() *field { return schemaAt(1, newInventorySchema) }
+func profileSchema() *field   { return schemaAt(2, newProfileSchema) }
 
 func newFabricSchema() *field {
 	kids := header("")
