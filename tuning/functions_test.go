@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/model/witness"
 )
 
 // function is one of the objective functions that searches are tried on. J is minus its value.
@@ -36,11 +36,7 @@ func sq(x float64) float64 { return x * x }
 
 // TestFunctionsAreTheReferences: the functions here are those of the reference, as far as it is there.
 func TestFunctionsAreTheReferences(t *testing.T) {
-	ref := os.Getenv("FABRICCTL_REFERENCE")
-	if ref == "" {
-		t.Skip("FABRICCTL_REFERENCE is not set")
-	}
-	b, err := os.ReadFile(filepath.Join(ref, "reference", "optimiser_functions.yaml"))
+	b, err := os.ReadFile(witness.Reference(t, "reference/optimiser_functions.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/model/witness"
 )
 
 func TestCommand(t *testing.T) {
@@ -109,10 +110,7 @@ func TestCheckToS(t *testing.T) {
 
 // TestQuoteInShell: a shell hands on what it was given.
 func TestQuoteInShell(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no shell")
-	}
+	sh := witness.Tool(t, "sh")
 	words := Argv{"", "plain", "it's", `a"b\c`, "$(reboot)`x`", "a b\tc\nd", "*?[x]{y}~!#&|;<>", "-n", "ü\u202e", "\x01\x1b[2J"}
 	out, err := exec.CommandContext(t.Context(), sh, "-c", `for w in `+words.String()+`; do printf '%s\000' "$w"; done`).Output()
 	if err != nil {

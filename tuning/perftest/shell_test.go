@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fabricctl/fabricctl/model/witness"
 )
 
 // TestMain is a verbs test when it is called by the name of one: it listens, or connects, as that does, and says what a NIC did.
@@ -137,8 +139,10 @@ func (h shellHosts) Start(ctx context.Context, _, line string, head func(string)
 
 // A real shell, kernel and timeout take what a Session asks of a host, and what it ends has ended, its children too.
 func TestRealShell(t *testing.T) {
-	if _, err := exec.LookPath("timeout"); err != nil || runtime.GOOS != "linux" {
-		t.Skip("no timeout, or no Linux")
+	witness.Tool(t, "timeout")
+	witness.Tool(t, "ps")
+	if runtime.GOOS != "linux" {
+		t.Skip("it looks into /proc, which is Linux")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -182,7 +186,7 @@ func TestRealShell(t *testing.T) {
 		ps, err := exec.Command("ps", "-eo", "pid,args").Output()
 		switch {
 		case err != nil:
-			t.Skip(err)
+			t.Fatal(err)
 		case !strings.Contains(string(ps), mine):
 			return
 		case try == 1000:
