@@ -89,7 +89,11 @@ func settle(t testing.TB, h *host.Host, d *intent.Device) {
 	for j := range b.Ports {
 		b.Ports[j].Iface = portOf(d, j)
 	}
-	is, err := readHost(h, &b)
+	said, err := saidBy(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := readHost(&b, said)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +157,15 @@ func TestNetFollowsTheDevices(t *testing.T) {
 	leaf, spine, h := l.Box("leaf1").(*eos.Switch), l.Box("spine1").(*sonic.Switch), l.Box("host1").(*host.Host)
 	name := want.Device("leaf1").Port("downlink-1").Iface
 	uplink := want.Device("spine1").Ports[0].Iface
+	before, _, err := l.Net() // what is read once is not parsed again until the device says something else
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range before.Devices {
+		for j := range before.Devices[i].Ports {
+			before.Devices[i].Ports[j].State = intent.Planned // and is the caller's
+		}
+	}
 	if err := leaf.Type("interface " + name + "\n priority-flow-control priority 3 drop\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +202,17 @@ func TestNetFollowsTheDevices(t *testing.T) {
 	}
 	if s := got.Device(shut.Peer).Port(shut.PeerPort).State; s != intent.Maintenance {
 		t.Errorf("what it is cabled to is %s", s)
+	}
+	spine.Edit(func(db sonic.DB) { db.Set("PORT", shut.Iface, "admin_status", "up") })
+	if got, _, err = l.Net(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Devices {
+		for j := range got.Devices[i].Ports {
+			if p := &got.Devices[i].Ports[j]; p.State != want.Devices[i].Ports[j].State {
+				t.Errorf("%s %s is %s", got.Devices[i].Name, p.Name, p.State)
+			}
+		}
 	}
 }
 

@@ -58,6 +58,9 @@ type Lab struct {
 	ctx       context.Context    // of what the lab does by itself; ends with Close
 	stop      context.CancelFunc //
 	console   *console
+
+	mu    sync.Mutex
+	reads map[string]*read // of devices, when they were read last
 }
 
 // kind is one emulated operating system: how to start it for a device, and what to say of it in the inventory.
@@ -103,7 +106,7 @@ func Up(net *intent.Net, o Options) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}, identity: identities(net)}
+	l := &Lab{Inventory: filepath.Join(o.Dir, "inventory.yaml"), boxes: map[string]Box{}, identity: identities(net), reads: map[string]*read{}}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.network = host.NewNetwork(host.NetworkOptions{Measure: l.measure, Load: l.loadText, Observe: l.observeText, Settle: cmp.Or(o.Settle, DefaultSettle)})
 	f.network = l.network
