@@ -17,8 +17,12 @@ import (
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/render"
 	"github.com/fabricctl/fabricctl/tuning"
 )
+
+// lookEvery is how often the devices that settings do not write are read all the same, to see whether somebody changed one.
+const lookEvery = 5 * time.Minute
 
 // usualRevert is how long a device with a commit timer keeps a setting that nobody renews: several long runs.
 const usualRevert = 15 * time.Minute
@@ -51,6 +55,8 @@ type tuneBench struct {
 	reset string            // a run that may be in force and that was not taken back
 	wrote map[string]bool   // devices that were written
 	base  map[string]string // fingerprints of what the model owns on each device, at the baseline
+	asks  map[string]asked  // what the model asks of each device that was read
+	seen  time.Time         // when all devices were read last
 	facts map[string]string // firmware by device
 }
 
@@ -60,7 +66,7 @@ func (a *app) openBench(ctx context.Context, m loaded, id string, o benchOptions
 	if a.readOnly {
 		return nil, fail(exitRefused, "leave --read-only away to write", "%w", drivers.ErrReadOnly)
 	}
-	b := &tuneBench{app: a, model: m, id: id, o: o, wrote: map[string]bool{}, base: map[string]string{}, facts: map[string]string{}}
+	b := &tuneBench{app: a, model: m, id: id, o: o, wrote: map[string]bool{}, base: map[string]string{}, asks: map[string]asked{}, facts: map[string]string{}}
 	b.o.Leave.Trial = id
 	d := a.dialler(m.fabric, m.net)
 	d.allowJobs = o.Leave.AllowJobs
@@ -150,12 +156,16 @@ func (b *tuneBench) baseline(ctx context.Context) error {
 	if err != nil {
 		return interrupted(ctx, fmt.Errorf("nothing was written: %w", err))
 	}
+	b.seen = b.e.Now()
 	if err := b.isBaseline(p, "apply the model first: fabricctl apply"); err != nil {
 		return err
 	}
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		b.base[d.Name] = d.Live
+		if dev, dialect := b.model.net.Device(d.Name), b.e.Dialect(d.OS); d.Error == "" && d.Mode != rollout.Skipped && dialect != nil {
+			b.asks[d.Name] = askedOf(dialect, dev, d)
+		}
 		if d.Mode != rollout.Write || len(b.o.Devices) > 0 && !slices.Contains(b.o.Devices, d.Name) {
 			continue
 		}
@@ -236,6 +246,9 @@ func (b *tuneBench) Apply(ctx context.Context, patch model.Patch) error {
 	if err := b.takeBack(ctx); err != nil {
 		return err
 	}
+	if err := b.look(ctx); err != nil {
+		return err
+	}
 	net, f, err := b.patched(patch)
 	if err != nil {
 		return err
@@ -258,7 +271,33 @@ func (b *tuneBench) Apply(ctx context.Context, patch model.Patch) error {
 	return nil
 }
 
-// patched is the part of the model with a patch that is not as in the model.
+// asked is what a model asks of a device, in the device's words.
+type asked struct {
+	dialect *render.Dialect
+	facts   render.Facts // as the device said them when the experiment began, with the names that it has for ours
+	want    render.Config
+	broken  bool // the device cannot have all of it
+}
+
+func askedOf(dialect *render.Dialect, dev *intent.Device, dp *rollout.DevicePlan) asked {
+	a := asked{dialect: dialect, facts: dp.Facts}
+	a.facts.Names = dp.Adopted
+	a.want, a.broken = a.of(dev)
+	return a
+}
+
+func (a *asked) of(dev *intent.Device) (render.Config, bool) {
+	want, found := a.dialect.Render(dev.Bind(a.facts.Aliases), a.facts)
+	return want, found.HasErrors()
+}
+
+// same reports whether a model asks the same of a device as that of the baseline: then nothing is written there.
+func (a *asked) same(dev *intent.Device) bool {
+	want, broken := a.of(dev)
+	return !a.broken && !broken && slices.EqualFunc(a.want, want, func(x, y render.Setting) bool { return x.Key == y.Key && x.Value == y.Value })
+}
+
+// patched is the part of the model with a patch that has to be planned: the devices of which it asks something else than the baseline does.
 func (b *tuneBench) patched(patch model.Patch) (*intent.Net, *model.Fabric, error) {
 	f, found := b.model.fabric.With(patch)
 	if found.HasErrors() {
@@ -271,11 +310,30 @@ func (b *tuneBench) patched(patch model.Patch) (*intent.Net, *model.Fabric, erro
 	some := net.With(nil)
 	for i := range net.Devices {
 		d := &net.Devices[i]
-		if was := b.model.net.Device(d.Name); was == nil || !intent.Twins(was, d) {
+		if was := b.model.net.Device(d.Name); was != nil && intent.Twins(was, d) {
+			continue
+		}
+		if is, known := b.asks[d.Name]; !known || !is.same(d) {
 			some.Devices = append(some.Devices, *d)
 		}
 	}
 	return some, f, nil
+}
+
+// look wants all devices to hold the baseline, when it is a while since they were read: those that settings do not write are part of the
+// experiment too. What does not answer is passed over: one that is written is missed soon enough.
+func (b *tuneBench) look(ctx context.Context) error {
+	now := b.e.Now()
+	if now.Sub(b.seen) < lookEvery {
+		return nil
+	}
+	p, err := b.plan(ctx, b.model.net, b.model.fabric)
+	if err != nil {
+		return err
+	}
+	b.seen = now
+	p.Devices = slices.DeleteFunc(p.Devices, func(d rollout.DevicePlan) bool { return d.Error != "" })
+	return b.unmoved(p)
 }
 
 // unmoved wants the devices of a plan to hold the baseline: who changes one during an experiment spoils it.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/lab/host"
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model"
@@ -291,6 +292,30 @@ func TestTuneBenchTrouble(t *testing.T) {
 		}
 		spine.Edit(func(db sonic.DB) { db.Set("PORT", "Ethernet0", "mtu", "9214") })
 		if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+		b.same(t, old, "after")
+	})
+	t.Run("somebody changes a device that settings do not write", func(t *testing.T) {
+		x := b.open(t, "exp-1b")
+		now := time.Now()
+		x.e.Now = func() time.Time { return now }
+		h := b.lab.Box("host1").(*host.Host)
+		if err := x.Apply(t.Context(), kmax("2000KB")); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.SetMTU("rdma0", 4000); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Apply(t.Context(), kmax("2400KB")); err != nil {
+			t.Errorf("it was looked at after no time: %v", err)
+		}
+		now = now.Add(lookEvery)
+		var lost *tuning.Lost
+		if err := x.Apply(t.Context(), kmax("2000KB")); !errors.As(err, &lost) || lost.Device != "host1" || !strings.Contains(err.Error(), "somebody changed it") {
+			t.Errorf("%v", err)
+		}
+		if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context()), h.SetMTU("rdma0", 9000)); err != nil {
 			t.Error(err)
 		}
 		b.same(t, old, "after")
