@@ -83,6 +83,7 @@ type experiment struct {
 	exp   tuning.Experiment
 	lab   tuning.Lab
 	gate  *tuning.Gate // nil: none
+	hold  *tuneHold    // of the fabric, where devices are not written; nil before it is attached
 }
 
 func (a *app) runTune(ctx context.Context, o tuneFlags) error {

@@ -47,7 +47,7 @@ type tuneBench struct {
 	id    string
 	o     benchOptions
 	mark  *benchMark
-	keep  context.CancelFunc // ends the renewing of the lease
+	keep  func() // ends the renewing of the lease
 
 	runs  int               // that were begun
 	key   string            // the patch that is in force; "" = the baseline
@@ -95,7 +95,7 @@ func (a *app) openBench(ctx context.Context, m loaded, id string, o benchOptions
 	if b.mark, err = a.markBench(b.e.StateDir, m.net.Fabric, id, b.e.Hook); err != nil {
 		return nil, err
 	}
-	b.keepLease()
+	b.keep = keepLease(b.e.Lease, a.log)
 	return b, nil
 }
 
@@ -105,28 +105,6 @@ func refusal(err error) error {
 		return fail(exitRefused, r.Hint, "%s", r.Reason)
 	}
 	return err
-}
-
-// keepLease renews the lease until the bench is closed: a run may take longer than the lease lasts.
-func (b *tuneBench) keepLease() {
-	ctx, cancel := context.WithCancel(context.Background())
-	b.keep = cancel
-	lease, log := b.e.Lease, b.app.log
-	l := lease.Lease()
-	go func() {
-		t := time.NewTicker(l.Expires.Sub(l.Acquired) / 4)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-				if err := lease.Check(ctx); err != nil && ctx.Err() == nil {
-					log.Warn("the lease could not be renewed", "error", err) // the next write finds out, and is not made
-				}
-			}
-		}
-	}()
 }
 
 // release gives the lease back and ends idle connections.

@@ -3,14 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
@@ -65,7 +62,9 @@ func (a *app) attach(ctx context.Context, x *experiment, id string) (end func() 
 	}()
 	closing := func(c io.Closer) { closers = append(closers, c.Close) }
 	o := &x.flags
-	if x.writes() {
+	taking := reached(x.model) // devices that take part
+	switch {
+	case x.writes():
 		b, err := a.openBench(ctx, x.model, id, benchOptions{
 			Leave:   rollout.ApplyOptions{AllowDisruptive: o.flaps, AllowJobs: o.jobs, AcceptUnverified: o.unverified},
 			Persist: o.persist, Devices: x.exp.Context.Devices,
@@ -76,7 +75,13 @@ func (a *app) attach(ctx context.Context, x *experiment, id string) (end func() 
 		closers = append(closers, func() error { return b.Close(context.WithoutCancel(ctx)) })
 		x.lab.Bench = b
 		x.exp.Context.Firmware = b.firmware()
-		x.exp.Context.Fingerprint = fingerprint(b.firmware())
+	case x.live():
+		h, err := a.holdFabric(ctx, x.model, id)
+		if err != nil {
+			return end, err
+		}
+		closers = append(closers, func() error { return h.Close(ctx) })
+		x.hold = h
 	}
 	switch o.runner {
 	case runnerLab:
@@ -101,17 +106,16 @@ func (a *app) attach(ctx context.Context, x *experiment, id string) (end func() 
 		closing(r)
 		x.lab.Runner = r
 		x.exp.Context.Note = append(x.exp.Context.Note, r.notes...)
+		x.exp.Context.Tool, taking = r.tool(), r.counters.names
 	}
-	return end, nil
-}
-
-// fingerprint is of what devices say they run.
-func fingerprint(firmware map[string]string) string {
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(firmware)) {
-		fmt.Fprintf(h, "%q %q\n", name, firmware[name])
+	if x.hold != nil {
+		x.lab.Runner = heldRunner{x.lab.Runner, x.hold}
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+	if !x.live() {
+		return end, nil
+	}
+	a.firmware(ctx, x, taking)
+	return end, interrupted(ctx, context.Cause(ctx))
 }
 
 // homeward is the end of a window, in which the baseline is restored.
@@ -166,18 +170,4 @@ func (a *app) agree(ctx context.Context, x *experiment) error {
 		return fail(exitError, "", "nothing was done: the answer was not \"yes\"")
 	}
 	return nil
-}
-
-// sameFirmware refuses to go on with an experiment on devices that run something else now.
-func sameFirmware(was, is *tuning.Context) error {
-	if was.Fingerprint == is.Fingerprint {
-		return nil
-	}
-	var differ []string
-	for _, name := range slices.Sorted(maps.Keys(is.Firmware)) {
-		if was.Firmware[name] != is.Firmware[name] {
-			differ = append(differ, fmt.Sprintf("%s ran %s and runs %s", name, cmp.Or(was.Firmware[name], "something"), is.Firmware[name]))
-		}
-	}
-	return fail(exitRefused, "begin a new one with tune run", "runs on other firmware are not comparable: %s", strings.Join(differ, ", "))
 }

@@ -101,6 +101,11 @@ func (r *perftestRunner) ready(ctx context.Context, a *app, m loaded, plan *perf
 	return said, nil
 }
 
+// tool is what makes the runs, with its version: "perftest 6.06".
+func (r *perftestRunner) tool() string {
+	return strings.TrimSpace("perftest " + r.session.Version())
+}
+
 // perftestRefused is the error of hosts that cannot run tests.
 func perftestRefused(ctx context.Context, err error) error {
 	if x, ok := errors.AsType[*perftest.Refused](err); ok {

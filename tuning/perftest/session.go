@@ -104,6 +104,9 @@ func (s *Session) Check(ctx context.Context, plan *Plan) error {
 	return err
 }
 
+// Version is that of perftest on the hosts that Check has asked, as it says; "" = it is not known.
+func (s *Session) Version() string { return s.version }
+
 // installed asks hosts once whether they have the tools, all of the same version.
 func (s *Session) installed(ctx context.Context, plan *Plan) error {
 	hosts := plan.hosts()
