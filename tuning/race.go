@@ -218,8 +218,14 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 	t, cur := r.t, r.cur
 	d := Decision{From: cur.setting, To: cur.setting, Looks: r.looks, Verdict: NoDifference}
 	o := &t.e.Objective
+	best := lead
+	lead = r.fuller(all, best)
 	rival := lead // what cur is compared with: the leader, or the best of the others
-	if lead == cur {
+	switch {
+	case lead != cur:
+	case best != cur:
+		rival = best
+	default:
 		rival = r.second(all)
 	}
 	switch curBroken := cur.broken(o); {
@@ -233,6 +239,9 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 	default:
 		t.compare(&d, rival, cur, r.rivals)
 		r.judge(&d, rival, lead, curBroken)
+		if lead != best && curBroken == "" && d.J != nil {
+			r.judgeFuller(&d, best, lead)
+		}
 	}
 	for _, a := range all {
 		if i := slices.IndexFunc(r.dropped, func(x Arm) bool { return x.Setting.Key() == a.key }); i >= 0 {
@@ -246,6 +255,41 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 		t.cur = t.armOf(d.To)
 	}
 	return t.decide(d)
+}
+
+// even is the difference in J that goodput decides: latencies of the tail vary much more from run to run than goodput does, so that settings
+// which J can hardly tell apart may differ surely in what they carry.
+const even = 0.01
+
+// fuller is, of all that are within even of the best by J, the one with the most goodput, where that is surely more than the best has.
+func (r *race) fuller(all []*arm, best *arm) *arm {
+	t := r.t
+	if t.e.Objective.Lexicographic || t.tail <= 0 {
+		return best
+	}
+	lead := best
+	for _, a := range all {
+		if a == lead || a.left != "" || a.broken(&t.e.Objective) != "" || common(a, best) < r.first {
+			continue
+		}
+		n := common(a, best)
+		if t.value(a, best, n) >= -even && t.against(a, best, byGood, t.e.Looks.Confidence).Low > 0 && a.mean(byGood, n) > lead.mean(byGood, min(n, lead.n())) {
+			lead = a
+		}
+	}
+	return lead
+}
+
+// judgeFuller says that goodput has decided.
+func (r *race) judgeFuller(d *Decision, best, lead *arm) {
+	t := r.t
+	n := common(lead, best)
+	j, good := t.value(lead, best, n), lead.mean(byGood, n)-best.mean(byGood, n)
+	d.To, d.Verdict = lead.setting, Plateau
+	d.Reason = fmt.Sprintf("goodput decides, since J is within %.0f%% (%+.1f%%): %+.1f%% against %s", 100*even, 100*j, 100*good, t.words(best.setting))
+	if lead != r.cur {
+		d.Reason = t.change(r.cur.setting, lead.setting) + "; " + d.Reason
+	}
 }
 
 // second is the best of the others.
