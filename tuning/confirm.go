@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/fabricctl/fabricctl/tuning/stats"
@@ -11,6 +12,26 @@ import (
 
 // freshSeeds is where the seeds of confirmations begin, beyond those of any comparison before.
 const freshSeeds = 50_000
+
+// worth is the difference in J, or in ln goodput where that comes first, which the confirmation is to find with a power of 0.9.
+const worth, worthPower = 0.02, 0.9
+
+// Of the runs that were made, a confirmation may cost a quarter more, and it has no more than four times the pairs that were asked for.
+const confirmPart, confirmMost = 8, 4
+
+// confirmPairs is how many pairs of runs the confirmation may need, by how much pairs of what there was and of the best vary: a gain is told
+// from nothing by twice as many pairs when it is half as large.
+func (t *tuner) confirmPairs() int {
+	least := t.e.Looks.Confirm
+	n := common(t.start, t.cur)
+	if t.cur == t.start || n < t.e.Looks.First || n < 2 {
+		return least
+	}
+	d := stats.Differences(t.cur.values(t.main(), n), t.start.values(t.main(), n))
+	// Repeats is of two samples: what the differences of pairs vary by has both in it.
+	pairs := stats.Repeats(stats.SD(d)/math.Sqrt2, max(worth, stats.Mean(d)/2), 0, 1-t.e.Looks.Confidence, worthPower)
+	return max(least, min(pairs, confirmMost*least, t.runs/confirmPart))
+}
 
 // confirm compares the best with what there was, on seeds that decided nothing. nil is that there is nothing to confirm.
 func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
@@ -23,7 +44,8 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 	b := &arm{setting: t.cur.setting, key: t.cur.key, first: freshSeeds}
 	o := &t.e.Objective
 	d := Decision{From: a.setting, To: a.setting, Verdict: NoDifference}
-	for n := t.e.Looks.Confirm; ; n *= 2 {
+	pairs := t.confirmPairs()
+	for n := t.e.Looks.Confirm; ; n = min(n+t.e.Looks.Confirm, pairs) {
 		if err := t.bring(ctx, n, a, b); errors.Is(err, errBudget) && d.J != nil {
 			d.Reason = "on fresh seeds it is not surely better, the budget has no more of them, and what there is is kept: J " + percent(*d.J)
 			d.Arms = []Arm{a.shown(""), b.shown("")}
@@ -49,14 +71,22 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds it is better: J "+percent(*d.J)
 		case d.J.High < 0:
 			d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: J "+percent(*d.J)
-		case n == t.e.Looks.Confirm && d.J.Est > o.Tie:
-			continue // once more, with as many again
+		case n < pairs && t.mayPay(&d):
+			continue
 		default:
 			d.Reason = "on fresh seeds it is not surely better, and what there is is kept: J " + percent(*d.J)
 		}
 		d.Arms = []Arm{a.shown(""), b.shown("")}
 		return t.decide(d)
 	}
+}
+
+// mayPay reports whether what was compared may still be better by more than a tie.
+func (t *tuner) mayPay(d *Decision) bool {
+	if t.e.Objective.Lexicographic {
+		return d.Goodput.High > t.e.Objective.Tie || d.Tail != nil && d.Tail.Low < 0
+	}
+	return d.J.High > t.e.Objective.Tie
 }
 
 // leastMoved reports whether what was moved are only variables whose least value is wanted: of these as good is better.

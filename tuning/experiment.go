@@ -35,7 +35,7 @@ type Looks struct {
 	Every      int     `json:"every"`      // runs between two, 2
 	Most       int     `json:"most"`       // runs of each arm, 16
 	Polish     int     `json:"polish"`     // the same at the end, 20 or more where noise asks for it
-	Confirm    int     `json:"confirm"`    // pairs on fresh seeds, 20
+	Confirm    int     `json:"confirm"`    // pairs on fresh seeds, 20; up to four times as many where noise asks for it
 	Confidence float64 `json:"confidence"` // of each look, 0.99
 }
 

@@ -49,7 +49,7 @@ type tuner struct {
 	decisions      []Decision
 	decided        int // runs until the decision before
 	untested       []string
-	reserve        int  // runs that are kept for the confirmation
+	confirming     bool // nothing is kept for the confirmation any more
 	tail           int8 // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
 	clock          time.Time
 	spent          time.Duration
@@ -205,7 +205,6 @@ func (t *tuner) carry(ctx context.Context) (Outcome, error) {
 func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 	t.start = t.armOf(t.e.Start)
 	t.cur = t.start
-	t.reserve = 2 * t.e.Looks.Confirm
 	err = t.explore(ctx)
 	o = Outcome{State: Done, Verdict: NoDifference}
 	if errors.Is(err, errBudget) {
@@ -213,7 +212,7 @@ func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 		t.untested = append(t.untested, fmt.Sprintf("what would have come after %d runs: the budget was spent (%s)", t.runs, t.step))
 	}
 	if err == nil {
-		t.reserve = 0
+		t.confirming = true
 		o.Confirmed, err = t.confirm(ctx)
 		if errors.Is(err, errBudget) {
 			o.State, o.Spent, err = Stopped, true, nil

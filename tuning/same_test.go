@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestEqualPairs(t *testing.T) {
 	}{{"J", 0.015, 0.10, false}, {"J, noisy tail", 0.011, 0.25, false}, {"goodput, then p99.9", 0.015, 0.10, true}, {"goodput, then a noisy p99.9", 0.011, 0.25, true}} {
 		w := &twins{good: c.good, tail: c.tail, draw: rand.New(rand.NewPCG(1, 2))}
 		s := plane(1, 0, "x")
-		better := 0
+		raced, confirmed, looks := 0, 0, 0
 		for range pairs {
 			e := experiment(s)
 			e.Parallel, e.Objective.Lexicographic = 1, c.lexicographic
@@ -49,13 +50,81 @@ func TestEqualPairs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d.Verdict == Better {
-				better++
+				raced++
+			}
+			u.cur, u.runs = u.armOf(Setting{1}), 1000 // as at the end of a search
+			if d, err = u.confirm(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if looks += d.Looks; d.Verdict == Better {
+				confirmed++
 			}
 		}
-		p := stats.AtLeast(pairs, better, 0.05)
-		t.Logf("%s: %d of %d are called better, p = %.3g", c.name, better, pairs, p)
-		if p < 0.01 {
-			t.Errorf("%s: %d of %d equal pairs are called better: more than 5%%, p = %.3g", c.name, better, pairs, p)
+		for where, better := range map[string]int{"race": raced, "confirmation": confirmed} {
+			p := stats.AtLeast(pairs, better, 0.05)
+			t.Logf("%s, %s: %d of %d are called better, p = %.3g", c.name, where, better, pairs, p)
+			if p < 0.01 {
+				t.Errorf("%s, %s: %d of %d equal pairs are called better: more than 5%%, p = %.3g", c.name, where, better, pairs, p)
+			}
+		}
+		t.Logf("%s: %.1f looks of a confirmation", c.name, float64(looks)/float64(pairs))
+	}
+}
+
+// TestConfirmPairs: a confirmation has as many pairs as its noise asks for, within what it was given and what the search has cost.
+func TestConfirmPairs(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		noise, gain float64
+		runs, least int
+		most        int
+	}{
+		{"quiet", 0.002, 0.02, 600, 20, 20},
+		{"noisy", 0.06, 0.02, 600, 50, 75}, // runs of the same seed have half of it in common
+		{"noisy, early", 0.06, 0.02, 200, 20, 25},
+		{"noisy, and much better", 0.06, 0.2, 600, 20, 20},
+		{"hopeless", 0.3, 0.02, 6000, 80, 80},
+	} {
+		e := experiment(plane(1, 0, "x"))
+		u := newTuner(e, Lab{Runner: &surface{noise: c.noise, f: func(s Setting) float64 { return c.gain * s[0] }}}, silent{}, nil)
+		u.start, u.cur = u.armOf(Setting{0}), u.armOf(Setting{1})
+		if n := u.confirmPairs(); n != 20 {
+			t.Errorf("%s: %d pairs before anything was run", c.name, n)
+		}
+		if err := u.bring(context.Background(), 16, u.start, u.cur); err != nil {
+			t.Fatal(err)
+		}
+		u.runs = c.runs
+		if n := u.confirmPairs(); n < c.least || n > c.most {
+			d := stats.Differences(u.cur.values(byJ, 16), u.start.values(byJ, 16))
+			t.Errorf("%s: %d pairs, want %d to %d; differences %.3f with SD %.3f", c.name, n, c.least, c.most, stats.Mean(d), stats.SD(d))
+		}
+		if n := u.reserve(); n != 2*u.confirmPairs() {
+			t.Errorf("%s: %d runs are kept", c.name, n)
+		}
+	}
+}
+
+// TestFuller: of settings that J cannot tell apart, the one that surely carries more is taken, and no other.
+func TestFuller(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		gain, longer float64 // of ln goodput and ln p99.9
+		moves        bool
+		decides      bool // goodput does
+	}{
+		{"more goodput for more latency, J as good", 0.02, 0.22, true, true},
+		{"more goodput, J worse by more than that", 0.02, 0.35, false, false},
+		{"less goodput for less latency, J a little better", -0.02, -0.28, false, true},
+		{"both alike", 0.0001, 0, false, false},
+	} {
+		w := &surface{noise: 0.001, f: func(s Setting) float64 { return c.gain * s[0] }, tail: func(s Setting) float64 { return c.longer * s[0] }}
+		u := newTuner(experiment(plane(1, 0, "x")), Lab{Runner: w}, silent{}, nil)
+		u.start = u.armOf(Setting{0})
+		u.cur = u.start
+		d, err := u.race(context.Background(), []*arm{u.armOf(Setting{1})}, u.e.Looks.Most)
+		if err != nil || (u.cur != u.start) != c.moves || c.decides != (d.Verdict == Plateau) || c.decides != strings.Contains(d.Reason, "goodput decides") {
+			t.Errorf("%s: %+v %v", c.name, d, err)
 		}
 	}
 }

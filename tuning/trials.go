@@ -28,7 +28,7 @@ func (t *tuner) bring(ctx context.Context, n int, arms ...*arm) error {
 		if len(jobs) == 0 {
 			return nil
 		}
-		if b := t.e.Budget.Runs; b > 0 && t.runs+len(jobs)+t.reserve > b {
+		if b := t.e.Budget.Runs; b > 0 && t.runs+len(jobs)+t.reserve() > b {
 			return errBudget
 		}
 		if err := t.make(ctx, jobs); err != nil {
@@ -107,7 +107,7 @@ func (t *tuner) make(ctx context.Context, jobs []job) error {
 func (t *tuner) affordable() int {
 	n := math.MaxInt
 	if b := t.e.Budget.Runs; b > 0 {
-		n = max(b-t.runs-t.reserve, 0)
+		n = max(b-t.runs-t.reserve(), 0)
 	}
 	if b := time.Duration(t.e.Budget.Time); b > 0 && t.runs > 0 {
 		n = min(n, int(max(b-t.spent-t.kept(), 0)/max(t.spent/time.Duration(t.runs), 1)))
@@ -115,12 +115,20 @@ func (t *tuner) affordable() int {
 	return n
 }
 
+// reserve is how many runs are kept for the confirmation.
+func (t *tuner) reserve() int {
+	if t.confirming {
+		return 0
+	}
+	return 2 * t.confirmPairs()
+}
+
 // kept is the time that the confirmation is likely to take, by what runs took until now.
 func (t *tuner) kept() time.Duration {
 	if t.runs == 0 {
 		return 0
 	}
-	return t.spent / time.Duration(t.runs) * time.Duration(t.reserve)
+	return t.spent / time.Duration(t.runs) * time.Duration(t.reserve())
 }
 
 // together makes runs at the same time.

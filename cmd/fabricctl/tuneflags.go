@@ -70,7 +70,7 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f.Var(&o.window, "window", "time of day in which devices may be written, such as 22:00-04:00 (local time); the baseline is back before it ends")
 	f.Uint64Var(&o.seed, "seed", 1, "of random numbers: the same seed asks for the same runs")
 	f.Var(&o.looks, "looks", "how often arms are compared: runs of each before the first look, between two, and at most (default 6,2,16, and at most 20 at the end)")
-	f.IntVar(&o.confirm, "confirm", 20, "pairs of runs on fresh seeds that confirm the result")
+	f.IntVar(&o.confirm, "confirm", 20, "pairs of runs on fresh seeds that confirm the result; up to four times as many where runs vary much")
 	f.IntVar(&o.rounds, "rounds", 4, "cycles over all variables at most")
 	f.Var(&span{&o.duration}, "duration", "how long is measured in a run (default: as the workload says)")
 	f.Var(&span{&o.warmup}, "warmup", "before it is measured (default: as the workload says)")
