@@ -81,12 +81,17 @@ func (t *tuner) against(a, b *arm, m metric, conf float64) stats.Interval {
 // seeds proves that what differs between the settings was never reached.
 func (a *arm) same(b *arm, n int) bool {
 	for i := range n {
-		x, y := a.runs[i].Measure, b.runs[i].Measure
-		if x.Goodput != y.Goodput || x.P999 != y.P999 || x.P50 != y.P50 || !slices.Equal(x.Latency, y.Latency) {
+		if !a.runs[i].same(b.runs[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// same reports whether two runs cannot be told apart.
+func (r *run) same(o *run) bool {
+	x, y := r.Measure, o.Measure
+	return x.Goodput == y.Goodput && x.P999 == y.P999 && x.P50 == y.P50 && slices.Equal(x.Latency, y.Latency)
 }
 
 // broken is the limit that a setting breaks in any of its runs; "" when it breaks none.

@@ -19,6 +19,24 @@ type Tried struct {
 	Tail    stats.Interval  // geometric mean of p99.9, seconds; N = 0: not measured
 	J       *stats.Interval // against the start, over the seeds that both ran; nil when these are fewer than two
 	Broken  string          // the limit that it breaks; "" = none
+
+	of *gatheredSetting
+}
+
+// Alike reports whether t and o are proven to be the same, as far as the load goes: under every seed that both ran, and these are two at least,
+// no packet took another time.
+func (t *Tried) Alike(o *Tried) bool {
+	n := 0
+	for i, seed := range t.of.seeds {
+		j := slices.Index(o.of.seeds, seed)
+		if j < 0 {
+			continue
+		}
+		if n++; !t.of.runs[i].same(o.of.runs[j]) {
+			return false
+		}
+	}
+	return n >= 2
 }
 
 // Sample is a usable run of a setting.
@@ -29,13 +47,18 @@ type Sample struct {
 }
 
 // Tried lists the settings of a journal in the order in which they were first run.
-func (h *History) Tried() []Tried {
-	g := h.gather()
+func (h *History) Tried() []Tried { return h.TriedIn(1, math.MaxInt) }
+
+// TriedIn is Tried of the runs from first to last alone, counted from 1 as the Total of a decision counts them: what a decision could see, or what
+// was measured for it.
+func (h *History) TriedIn(first, last int) []Tried {
+	g := h.gather(first, last)
 	var out []Tried
 	start := g.of[h.Begin.Start.Key()]
 	conf := h.Begin.Looks.filled().Confidence
 	for _, s := range g.all {
 		t := s.Tried
+		t.of = s
 		if t.Runs = len(s.runs); t.Runs > 0 {
 			t.Goodput = expOf(stats.MeanInterval(s.logs(byGood), conf))
 			if g.tail {
@@ -91,7 +114,7 @@ type gatheredSetting struct {
 	seeds []uint64 // of runs
 }
 
-func (h *History) gather() gathered {
+func (h *History) gather(first, last int) gathered {
 	g := gathered{of: map[string]*gatheredSetting{}}
 	known := false
 	bare := map[string]bool{}
@@ -100,10 +123,14 @@ func (h *History) gather() gathered {
 			bare[s.Out.Key()] = true
 		}
 	}
+	made := 0
 	for i := range h.Trials {
 		t := &h.Trials[i]
 		m := h.Measures[t.N]
 		if m == nil {
+			continue
+		}
+		if made++; made < first || made > last {
 			continue
 		}
 		key := t.Setting.Key()

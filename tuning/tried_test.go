@@ -42,4 +42,33 @@ func TestTried(t *testing.T) {
 	if c := h.ChangeTo(b); c == nil || c.External[0].Value != 2 || h.ChangeTo(Setting{7}) != nil {
 		t.Errorf("the change is %+v", c)
 	}
+	h.Trials = append([]Trial{{Setting: a, Seed: 1}}, h.Trials...) // begun, and never measured
+	if in := h.TriedIn(2, 3); len(in) != 1 || in[0].Runs != 2 || in[0].First != 2 {
+		t.Errorf("of runs 2 and 3: %+v", in)
+	}
+}
+
+// TestAlike: settings are alike when no run of a seed that both ran tells them apart, in the times of packets too, and two seeds at least say so.
+func TestAlike(t *testing.T) {
+	h := &History{Begin: Begin{Start: Setting{0}, Objective: Objective{Exchange: 0.1}}, Measures: map[int]*Measured{}}
+	put := func(x float64, seed uint64, goodput, p50 float64) {
+		n := len(h.Trials) + 1
+		h.Trials = append(h.Trials, Trial{N: n, Setting: Setting{x}, Seed: seed})
+		h.Measures[n] = &Measured{N: n, Measure: &Measure{Goodput: goodput, P50: p50, P999: 1e-3}}
+	}
+	for seed := range uint64(3) {
+		put(0, seed, 100+float64(seed), 1e-6)
+	}
+	put(1, 2, 102, 1e-6)
+	put(1, 1, 101, 1e-6)
+	put(1, 9, 77, 1e-6) // of the start not known
+	put(2, 0, 100, 1e-6)
+	put(2, 1, 101, 2e-6) // another time
+	put(3, 0, 100, 1e-6) // once is no proof
+	tried := h.Tried()
+	for i, want := range []bool{true, true, false, false} {
+		if got := tried[0].Alike(&tried[i]); got != want || tried[i].Alike(&tried[0]) != want {
+			t.Errorf("0 and %d alike: %t", i, got)
+		}
+	}
 }
