@@ -135,7 +135,7 @@ func (d *drawing) panel(p *Panel, first, last bool) {
 	for _, t := range told {
 		for _, line := range wrapped(t, perLine) {
 			d.y += lineHigh
-			d.text("levelname", 8, d.y-4, line)
+			d.text("caption", 8, d.y-4, line)
 		}
 	}
 	if first {
@@ -192,16 +192,23 @@ func (p *Panel) scale() (s scale, shown []Level, told []string) {
 	case hi == 0 && len(levels) > 0:
 		most = levels[0].Y // lines at 0 all along: the lowest level says how far they are from it
 	}
-	var beyond []string
+	var above, below []string
 	for _, l := range levels {
 		if !(l.Y <= most && l.Y >= least) || !drawable(l.Y, p.LogY) {
-			beyond = append(beyond, l.Name+" "+p.Y.Of.text(l.Y))
+			if text := l.Name + " " + p.Y.Of.text(l.Y); l.Y > hi {
+				above = append(above, text)
+			} else {
+				below = append(below, text)
+			}
 			continue
 		}
 		shown, lo, hi = append(shown, l), min(lo, l.Y), max(hi, l.Y)
 	}
-	if len(beyond) > 0 {
-		told = append(told, "outside of the picture: "+strings.Join(beyond, ", "))
+	if len(above) > 0 {
+		told = append(told, "above what is drawn: "+strings.Join(above, ", "))
+	}
+	if len(below) > 0 {
+		told = append(told, "below what is drawn: "+strings.Join(below, ", "))
 	}
 	if p.LogY {
 		f := margin(lo, hi)

@@ -115,7 +115,7 @@ func TestSVGSays(t *testing.T) {
 	for class, want := range map[string][]string{
 		"axis":          {"queue, MB", "rate, Gbps", "paused, %", "drops"},
 		"axis mid":      {"time, ms"},
-		"levelname":     {"outside of the picture: pause 9MB"},
+		"caption":       {"a model's answer", "above what is drawn: pause 9MB"},
 		"levelname end": {"Kmax 1.6MB", "Kmin 400KB", "ceiling 1%"},
 		"legend":        {"leaf1:downlink-9", "host1", "leaf1:downlink-1"},
 		"spanname":      {"warm-up", "storm of host3"},
@@ -129,6 +129,18 @@ func TestSVGSays(t *testing.T) {
 	}
 	if len(paths) != 4 || strings.Count(paths[0], "M") != 2 {
 		t.Errorf("paths %q: want 4, the first in two pieces, since a point is missing", paths)
+	}
+}
+
+// TestLevelsOutside: a threshold that has no room is told with the side on which it lies, in the words of a caption and not in red.
+func TestLevelsOutside(t *testing.T) {
+	c := Chart{X: Axis{"alpha", Factor}, Panels: []Panel{{
+		Y: Axis{"J", Share}, Free: true, Levels: []Level{{"start", 0}, {"floor", -2}},
+		Marks: []Marks{{X: []float64{.25, .5}, Y: []float64{-.5, -.6}}},
+	}}}
+	texts, _ := parse(t, SVG(c))
+	if d := cmp.Diff([]string{"above what is drawn: start 0%", "below what is drawn: floor -200%"}, texts["caption"]); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
