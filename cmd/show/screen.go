@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"unicode"
@@ -52,6 +53,9 @@ const (
 	// hanging marks where the text of a line begins: where the line becomes too long it goes on below that place, on a
 	// terminal of any width, and at columns where there is none.
 	hanging Style = 'h'
+
+	// glue is a space at which no line is broken.
+	glue Style = 's'
 )
 
 // Columns is how wide hanging text becomes where no terminal says.
@@ -79,6 +83,12 @@ func (s Style) ansi() string {
 // Paint marks text for a screen.
 func Paint(s Style, text string) string {
 	return string([]byte{mark, byte(s)}) + text + string([]byte{mark, byte(Plain)})
+}
+
+// Whole marks text that stays on one line whatever its width, such as a command that is to be copied: where the rest of a line is too short for it, it
+// begins the next one.
+func Whole(text string) string {
+	return strings.ReplaceAll(text, " ", string([]byte{mark, byte(glue)}))
 }
 
 // Write writes p, which holds whole characters. A reader that has left is no error: the work goes on without it.
@@ -174,7 +184,7 @@ func safe(p []byte) []byte {
 
 // isMark reports whether p begins with the mark of a style.
 func isMark(p []byte) bool {
-	return len(p) > 1 && p[0] == mark && (Style(p[1]) == hanging || Style(p[1]).ansi() != "")
+	return len(p) > 1 && p[0] == mark && (Style(p[1]) == hanging || Style(p[1]) == glue || Style(p[1]).ansi() != "")
 }
 
 // Dyed is p with its marks as colours, or without them.
@@ -185,8 +195,11 @@ func (s *Screen) Dyed(p []byte) []byte {
 			out = append(out, p[i])
 			continue
 		}
-		if s.Color {
-			out = append(out, Style(p[i+1]).ansi()...)
+		switch st := Style(p[i+1]); {
+		case st == glue:
+			out = append(out, ' ')
+		case s.Color:
+			out = append(out, st.ansi()...)
 		}
 		i++
 	}
@@ -278,6 +291,9 @@ func Shown(p []byte) int {
 	n := 0
 	for i := 0; i < len(p); {
 		if isMark(p[i:]) {
+			if Style(p[i+1]) == glue {
+				n++
+			}
 			i += 2
 			continue
 		}

@@ -63,6 +63,9 @@ func TestScreenWidth(t *testing.T) {
 		{"colours have no width", 14, Paint(Red, "error:") + " one two three\n", "error: one two\n  three\n"},
 		{"hung", 20, hung("leaf1: ", "one two three four"), "leaf1: one two three\n       four\n"},
 		{"hung without a terminal", 0, hung("leaf1: ", strings.Repeat("word ", 20)), "leaf1:" + strings.Repeat(" word", 18) + "\n       word word\n"},
+		{"a command", 24, hung("  ", "go on: "+Whole("fabricctl tune resume R")), "  go on:\n  fabricctl tune resume R\n"},
+		{"a command that is too long", 16, hung("  ", "go on: "+Whole("fabricctl tune resume R")+" now"), "  go on:\n  fabricctl tune resume R\n  now\n"},
+		{"a command with room", 0, hung("  ", "go on: "+Whole("fabricctl tune resume R")), "  go on: fabricctl tune resume R\n"},
 		{"the rest of a line", 10, "12345678 \x00\n", "12345678\n  \\x00\n"},
 	} {
 		var b bytes.Buffer
