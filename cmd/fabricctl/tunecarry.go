@@ -68,11 +68,11 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 		err = a.gate(ctx, x, id, &o, log)
 	}
 	err = errors.Join(err, log.Close())
-	r, _, unread := a.tuned(id)
+	r, told, unread := a.tuned(id)
 	if unread != nil {
 		return diskWords(errors.Join(err, unread))
 	}
-	if e := a.showTuned(r, false, json); e != nil {
+	if e := a.showTuned(r, told, false, json); e != nil {
 		return e
 	}
 	return a.tuneEnd(ctx, r, &o, err)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
@@ -56,6 +57,10 @@ func (p *tunedPage) curves() []report.Block {
 		if len(arms) < leastCurve {
 			continue
 		}
+		if allAlike(arms) {
+			blocks = append(blocks, p.flat(d, v, arms))
+			continue
+		}
 		if shown++; shown <= mostCurves {
 			blocks = append(blocks, p.curve(d, v, arms))
 		}
@@ -74,13 +79,13 @@ func (p *tunedPage) curves() []report.Block {
 		return nil
 	}
 	n := 0
-	for i := range p.tried {
-		if p.tried[i].Runs > 0 {
+	for i := range p.all {
+		if p.all[i].Runs > 0 {
 			n++
 		}
 	}
 	lead := report.Text(fmt.Sprintf("%s were measured in %s. In each picture one variable moves and all others stand still; J is the difference to the start, run by run with the same seed. "+
-		"Bars are intervals at %s %%, over all runs that the journal has of a setting.", diag.Count(n, "setting"), diag.Count(p.Runs-p.Rejected, "run"), confidenceText(p.Begin.Looks.Confidence)))
+		"Bars are intervals at %s %%. All numbers are over all runs that the journal has of a setting; p99.9 is that of the usual run (the geometric mean).", diag.Count(n, "setting"), diag.Count(p.Runs-p.Rejected, "run"), confidenceText(p.Begin.Looks.Confidence)))
 	return append([]report.Block{lead}, blocks...)
 }
 
@@ -106,24 +111,71 @@ func (p *tunedPage) moved(d *tuning.Decision) int {
 
 // race are the settings that formulas gave, with what each came to.
 func (p *tunedPage) race() []report.Block {
-	t := report.Table{Caption: "Starts that formulas give, each against what there was:", Head: []string{"start", "setting", "J", "goodput", "p99.9", "runs"}, Numbers: []int{3, 4, 5}}
+	t := p.table("Starts that formulas give, each against what there was.", "start")
 	why := report.List{}
+	names := map[string][]string{} // by setting
+	var tried []*tuning.Tried
+	var missed []report.Row
 	for _, s := range p.h.Said {
 		for _, x := range s.Starts {
-			row := report.Row{Cells: []string{x.Name, tuning.SettingText(p.vars, x.Setting), "not tried"}}
-			if got := p.of(x.Setting); got != nil && got.Runs > 0 {
-				row.Cells = append(row.Cells[:2], p.numbers(got).Cells[:4]...)
+			key := x.Setting.Key()
+			if names[key] = append(names[key], x.Name); len(names[key]) > 1 {
+				continue
 			}
-			t.Rows = append(t.Rows, row)
+			if got := p.of(x.Setting); got != nil && got.Runs > 0 {
+				tried = append(tried, got)
+			} else {
+				missed = append(missed, report.Row{Cells: slices.Concat([]string{p.formula(x.Name)}, settingTexts(p.vars, x.Setting), []string{"not tried"})})
+			}
 			if w := sentence(x.Why); w != "" && !slices.Contains(why, w) && len(why) < mostNotes {
 				why = append(why, w)
 			}
 		}
 	}
-	if len(t.Rows) == 0 {
+	for _, b := range p.bands(tried) {
+		t.Rows = append(t.Rows, p.row(&b, p.formula(names[b.Setting.Key()][0])))
+	}
+	if t.Rows = append(t.Rows, missed...); len(t.Rows) == 0 {
 		return nil
 	}
 	return []report.Block{t, why}
+}
+
+// formula is the name of a start without the values that its columns have: "0.7 N T_N, steep" of "0.7 N T_N, steep, alpha 1/8".
+func (p *tunedPage) formula(name string) string {
+	for {
+		i := strings.LastIndex(name, ", ")
+		if i < 0 || !slices.ContainsFunc(p.vars, func(v tuning.Variable) bool { return strings.HasPrefix(name[i+2:], v.Name+" ") }) {
+			return name
+		}
+		name = name[:i]
+	}
+}
+
+// table is an empty table of settings: columns of the caller, a column for each variable, and those of measured. A note may follow.
+func (p *tunedPage) table(caption string, before ...string) report.Table {
+	t := report.Table{Caption: caption, Head: before}
+	for i := range p.vars {
+		t.Head = append(t.Head, p.vars[i].Name)
+	}
+	t.Head = append(append(t.Head, measuredHead()...), "")
+	for i := len(before); i < len(t.Head)-1; i++ {
+		t.Numbers = append(t.Numbers, i)
+	}
+	return t
+}
+
+// row is a band in such a table.
+func (p *tunedPage) row(b *band, before ...string) report.Row {
+	return report.Row{Cells: slices.Concat(before, b.values(p.vars), p.measured(b), []string{b.note(p.vars)}), Strong: p.changed() && b.Setting.Key() == p.best.Key()}
+}
+
+// flat is a ladder that changes nothing: one row says it all.
+func (p *tunedPage) flat(d *tuning.Decision, v int, arms []*tuning.Tried) report.Table {
+	t := p.table(sentence(fmt.Sprintf("%s: the same packets at every level, in each run that they share, so there is no picture; %s does nothing here, as far as this load goes", stepName(d), p.vars[v].Name)))
+	b := band{Tried: slices.MaxFunc(arms, func(x, y *tuning.Tried) int { return cmp.Compare(x.Runs, y.Runs) }), all: arms, at: v}
+	t.Rows = []report.Row{{Cells: p.row(&b).Cells}} // it is all the same
+	return t
 }
 
 // ladder are the settings of a decision that differ from one another in variable v alone, by its value.
@@ -172,10 +224,11 @@ func (p *tunedPage) curve(d *tuning.Decision, v int, arms []*tuning.Tried) repor
 		place("before", d.From)
 		place("after", d.To)
 	}
-	pic := report.Picture{Chart: c, Numbers: report.Table{Head: []string{x.Name, "J", "goodput", "p99.9", "runs", ""}, Numbers: []int{0, 2, 3, 4}}}
-	for _, t := range arms[:min(len(arms), mostRows)] {
-		row := p.numbers(t)
-		row.Cells = append([]string{x.Text(t.Setting[v])}, row.Cells...)
+	pic := report.Picture{Chart: c, Numbers: report.Table{Head: append(append([]string{x.Name}, measuredHead()...), ""), Numbers: []int{0, 1, 2, 3, 4}}}
+	for _, b := range p.bands(arms[:min(len(arms), mostRows)]) {
+		row := p.row(&b)
+		row.Cells = slices.Delete(row.Cells, 0, len(p.vars))
+		row.Cells = append([]string{b.value(p.vars, v)}, row.Cells...)
 		pic.Numbers.Rows = append(pic.Numbers.Rows, row)
 	}
 	return pic
@@ -185,21 +238,6 @@ func (p *tunedPage) curve(d *tuning.Decision, v int, arms []*tuning.Tried) repor
 func (p *tunedPage) others(v int, s tuning.Setting) string {
 	vars, values := slices.Delete(slices.Clone(p.vars), v, v+1), slices.Delete(slices.Clone(s), v, v+1)
 	return tuning.SettingText(vars, values)
-}
-
-// numbers are the numbers of a setting as cells: J, goodput, p99.9, runs, and what is wrong with it.
-func (p *tunedPage) numbers(t *tuning.Tried) report.Row {
-	cells := []string{"-", rate(units.BitRate(t.Goodput.Est)), "-", strconv.Itoa(t.Runs), t.Broken}
-	switch start := t.Setting.Key() == p.Begin.Start.Key(); {
-	case start:
-		cells[0] = "0"
-	case t.J != nil:
-		cells[0] = fmt.Sprintf("%s %% (%s to %s)", percent(t.J.Est), percent(t.J.Low), percent(t.J.High))
-	}
-	if t.Tail.N > 0 {
-		cells[2] = latency(t.Tail.Est)
-	}
-	return report.Row{Cells: cells, Strong: p.changed() && t.Setting.Key() == p.best.Key()}
 }
 
 // chart is J, goodput and p99.9 of settings over the values of a variable.
@@ -234,7 +272,7 @@ func (p *tunedPage) chart(v int, arms []*tuning.Tried, joined bool) report.Chart
 	}
 	j := func(t *tuning.Tried) stats.Interval {
 		switch {
-		case t.Setting.Key() == p.Begin.Start.Key():
+		case t.Setting.Key() == p.start.Key():
 			return stats.Interval{N: 1}
 		case t.J == nil:
 			return stats.Interval{}
@@ -255,8 +293,8 @@ func (p *tunedPage) chart(v int, arms []*tuning.Tried, joined bool) report.Chart
 func (p *tunedPage) cloud(v int) (report.Picture, bool) {
 	var arms []*tuning.Tried
 	values := map[float64]bool{}
-	for i := range p.tried {
-		if t := &p.tried[i]; t.Runs > 0 && !t.Unmarked {
+	for i := range p.all {
+		if t := &p.all[i]; t.Runs > 0 && !t.Unmarked {
 			arms = append(arms, t)
 			values[t.Setting[v]] = true
 		}
@@ -268,8 +306,8 @@ func (p *tunedPage) cloud(v int) (report.Picture, bool) {
 	c.Panels = c.Panels[:1]
 	c.Panels[0].Tall = true
 	c.Title, c.Caption = "all settings by "+p.vars[v].Name, "Other variables move too, so that points above one another differ in those."
-	c.Places = []report.Place{{Name: "start", X: p.Begin.Start[v]}}
-	if p.best[v] != p.Begin.Start[v] {
+	c.Places = []report.Place{{Name: "start", X: p.start[v]}}
+	if p.best[v] != p.start[v] {
 		c.Places = append(c.Places, report.Place{Name: "chosen", X: p.best[v]})
 	}
 	return report.Picture{Chart: c}, true
@@ -287,14 +325,14 @@ func (p *tunedPage) pareto() []report.Block {
 		m.X, m.Y = append(m.X, t.Goodput.Est), append(m.Y, t.Tail.Est)
 	}
 	n := 0
-	for i := range p.tried {
-		t := &p.tried[i]
+	for i := range p.all {
+		t := &p.all[i]
 		if t.Runs == 0 || t.Tail.N == 0 {
 			continue
 		}
 		n++
 		switch key := t.Setting.Key(); {
-		case key == p.Begin.Start.Key():
+		case key == p.start.Key():
 			put(&start, t)
 		case key == p.best.Key():
 			put(&best, t)
@@ -309,30 +347,17 @@ func (p *tunedPage) pareto() []report.Block {
 	if n < 2 {
 		return nil
 	}
-	table := report.Table{Caption: "Settings that nothing tried surely beats in one of the two without being worse in the other.", Numbers: nil}
-	for i := range p.vars {
-		table.Head, table.Numbers = append(table.Head, p.vars[i].Name), append(table.Numbers, i)
-	}
-	table.Head, table.Numbers = append(table.Head, "J", "goodput", "p99.9", "runs"), append(table.Numbers, len(p.vars)+1, len(p.vars)+2, len(p.vars)+3)
-	for i := range front {
-		t := p.of(front[i].Setting)
-		if t == nil || t.Tail.N == 0 {
-			continue
-		}
+	table := p.table("Settings that nothing tried surely beats in one of the two without being worse in the other.")
+	shown := slices.DeleteFunc(p.those(front), func(t *tuning.Tried) bool { return t.Tail.N == 0 })
+	for _, t := range shown {
 		put(&edge, t)
-		if len(table.Rows) == mostRows {
-			continue
-		}
-		row := p.numbers(t)
-		var values []string
-		for j := range p.vars {
-			values = append(values, p.vars[j].Text(t.Setting[j]))
-		}
-		row.Cells = append(values, row.Cells[:4]...)
-		table.Rows = append(table.Rows, row)
 	}
-	if len(front) > mostRows {
-		table.Caption += fmt.Sprintf(" The first %d of %d.", mostRows, len(front))
+	rows := p.bands(shown)
+	for i := range rows[:min(len(rows), mostRows)] {
+		table.Rows = append(table.Rows, p.row(&rows[i]))
+	}
+	if len(rows) > mostRows {
+		table.Caption += fmt.Sprintf(" The first %d of %d.", mostRows, len(rows))
 	}
 	c := report.Chart{
 		Title: "Goodput against p99.9", Caption: "Each point is a setting: to the right is more goodput, further down is less latency. Along the edge one is had for the other; the exchange rate of J picks the place.",
@@ -349,7 +374,7 @@ func (p *tunedPage) pareto() []report.Block {
 // spreads are the standard deviations of ln goodput and ln p99.9 of runs of the start; 0 of what was not measured.
 func (p *tunedPage) spreads() (good, tail float64) {
 	var gs, ts []float64
-	for _, s := range p.h.Samples(p.Begin.Start) {
+	for _, s := range p.h.Samples(p.start) {
 		gs = append(gs, math.Log(max(s.Goodput, 1)))
 		if s.P999 > 0 {
 			ts = append(ts, math.Log(s.P999))
@@ -366,12 +391,12 @@ func (p *tunedPage) spreads() (good, tail float64) {
 
 // noise is how far runs of one setting are apart, what that lets one see, and whether the baseline has moved.
 func (p *tunedPage) noise() []report.Block {
-	samples := p.h.Samples(p.Begin.Start)
+	samples := p.h.Samples(p.start)
 	if len(samples) < 2 {
 		return nil
 	}
 	good, tail := p.spreads()
-	words := fmt.Sprintf("Runs of the start differ by %.2f %% in goodput (standard deviation, %s)", 100*good, diag.Count(len(samples), "run"))
+	words := fmt.Sprintf("Runs of the start differ by %.1f %% in goodput (standard deviation, %s)", 100*good, diag.Count(len(samples), "run"))
 	if tail > 0 {
 		words += fmt.Sprintf(", and by %.1f %% in p99.9", 100*tail)
 	}
@@ -446,8 +471,8 @@ func (p *tunedPage) limits() []report.Block {
 	}
 	blocks := []report.Block{rules}
 	broken := report.Table{Caption: "Settings that break a limit:", Head: []string{"setting", "what", "runs"}, Numbers: []int{2}}
-	for i := range p.tried {
-		if t := &p.tried[i]; t.Broken != "" && len(broken.Rows) < mostRows {
+	for i := range p.all {
+		if t := &p.all[i]; t.Broken != "" && len(broken.Rows) < mostRows {
 			broken.Rows = append(broken.Rows, report.Row{Cells: []string{tuning.SettingText(p.vars, t.Setting), t.Broken, strconv.Itoa(t.Runs)}})
 		}
 	}

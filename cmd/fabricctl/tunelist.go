@@ -9,6 +9,7 @@ import (
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/tuning"
 )
 
 type tunesJSON struct {
@@ -76,11 +77,11 @@ and what was not tried. --details has the reason for each decision, and what was
 			if err != nil {
 				return err
 			}
-			r, _, err := a.tuned(args[0])
+			r, h, err := a.tuned(args[0])
 			if err != nil {
 				return err
 			}
-			return a.showTuned(r, details, json)
+			return a.showTuned(r, h, details, json)
 		},
 	}
 	c.Flags().BoolVar(&details, "details", false, "why each decision was made, and what was compared")
@@ -88,11 +89,11 @@ and what was not tried. --details has the reason for each decision, and what was
 }
 
 // showTuned prints an experiment.
-func (a *app) showTuned(r *tuneJSON, details, json bool) error {
+func (a *app) showTuned(r *tuneJSON, h *tuning.History, details, json bool) error {
 	if json {
 		return a.printJSON(r)
 	}
-	printTuned(a.sys.out, r, details)
+	printTuned(a.sys.out, r, h, details)
 	fmt.Fprintf(a.sys.out, "\nrun %s\n", r.ID)
 	for _, h := range a.tuneHints(r) {
 		show.Hang(a.sys.out, "  ", h)

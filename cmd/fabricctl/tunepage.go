@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,23 +19,20 @@ import (
 // tunedPage is an experiment on its way to a page.
 type tunedPage struct {
 	*tuneJSON
-	h     *tuning.History
-	vars  []tuning.Variable
-	tried []tuning.Tried
-	byKey map[string]*tuning.Tried
-	best  tuning.Setting // the start where nothing better was found
+	*triedSet
+	h    *tuning.History
+	edit modelEdit
+}
+
+// modelEdit is what a result changes in the files of its model.
+type modelEdit struct {
+	diff string // as tune diff shows it; "" where it cannot be shown
+	why  string // it cannot
 }
 
 // tunePage is an experiment as a page: the answer first, and behind it what it rests on.
-func tunePage(r *tuneJSON, h *tuning.History) report.Page {
-	p := tunedPage{tuneJSON: r, h: h, vars: r.Begin.Vars, tried: h.Tried(), byKey: map[string]*tuning.Tried{}, best: r.Begin.Start}
-	p.tried = slices.DeleteFunc(p.tried, func(t tuning.Tried) bool { return len(t.Setting) != len(p.vars) }) // a journal can say anything
-	for i := range p.tried {
-		p.byKey[p.tried[i].Setting.Key()] = &p.tried[i]
-	}
-	if o := r.Outcome; o != nil && len(o.Best) == len(p.vars) {
-		p.best = o.Best
-	}
+func tunePage(r *tuneJSON, h *tuning.History, edit modelEdit) report.Page {
+	p := tunedPage{tuneJSON: r, triedSet: triedWhole(r, h), h: h, edit: edit}
 	c := &r.Begin.Context
 	page := report.Page{
 		Title:    fmt.Sprintf("Tuning of class %s of %s", c.Class, c.Fabric),
@@ -63,9 +59,6 @@ func tunePage(r *tuneJSON, h *tuning.History) report.Page {
 	return page
 }
 
-// changed reports whether something else is to be set than what there was.
-func (p *tunedPage) changed() bool { return p.best.Key() != p.Begin.Start.Key() }
-
 // answer is what a reader takes along.
 func (p *tunedPage) answer() report.Answer {
 	o := p.Outcome
@@ -77,7 +70,7 @@ func (p *tunedPage) answer() report.Answer {
 		a.Head, a.Text = "There is no answer: the experiment was interrupted.", []string{sentence("ended by: " + o.Words)}
 	}
 	if p.changed() {
-		a.Tone, a.Head, a.Text = report.Good, sentence("Set "+p.differs(p.Begin.Start, p.best)), nil
+		a.Tone, a.Head, a.Text = report.Good, sentence("Set "+p.differs(p.start, p.best)), nil
 		if c := o.Confirmed; c != nil && c.J != nil && c.J.Low > 0 {
 			a.Text = append(a.Text, sentence(fmt.Sprintf("On %s on seeds that no decision has seen, J changes by %s", diag.Plural(c.J.N, "pair of runs", "pairs of runs"), effectText(c.J))), p.weighs())
 		} else if c != nil { // what was wanted is not a gain: the least value that holds
@@ -85,6 +78,7 @@ func (p *tunedPage) answer() report.Answer {
 		} else {
 			a.Text = append(a.Text, sentence(o.Words))
 		}
+		a.Text = append(a.Text, p.idle()...)
 	}
 	switch o.Verdict {
 	case tuning.HostBound, tuning.WrongClass, tuning.Infeasible:
@@ -114,6 +108,33 @@ func (p *tunedPage) answer() report.Answer {
 	return a
 }
 
+// idle says which variables do nothing, and which of them the result has moved all the same.
+func (p *tunedPage) idle() []string {
+	names, along := p.dull(p.Decisions)
+	if len(names) == 0 || len(names) == len(p.vars) {
+		return nil
+	}
+	agree := func(names []string, one, several string) string {
+		if len(names) == 1 {
+			return one
+		}
+		return several
+	}
+	words := []string{sentence(andList(names) + agree(names, " does", " do") + " nothing here, as far as this load goes")}
+	if len(along) > 0 {
+		words = append(words, sentence(fmt.Sprintf("%s %s moved together with others all the same; to keep what there is, leave %s out of --variables", andList(along), agree(along, "was", "were"), agree(along, "it", "them"))))
+	}
+	return words
+}
+
+// andList joins words as a sentence does.
+func andList(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
 // sentence is words with a capital and a full stop.
 func sentence(s string) string {
 	s = strings.TrimSpace(diag.OneLine(s))
@@ -137,29 +158,33 @@ func (p *tunedPage) differs(from, to tuning.Setting) string {
 			parts = append(parts, p.vars[i].Name+" to "+p.vars[i].Text(to[i]))
 		}
 	}
-	if n := len(parts); n > 1 {
-		parts = []string{strings.Join(parts[:n-1], ", "), parts[n-1]}
-	}
-	return strings.Join(parts, " and ")
+	return andList(parts)
 }
 
 // facts are the few numbers behind the answer.
 func (p *tunedPage) facts() []report.Fact {
 	var fs []report.Fact
-	start, best := p.of(p.Begin.Start), p.of(p.best)
+	start, best := p.of(p.start), p.of(p.best)
 	var c *tuning.Decision
 	if p.Outcome != nil && p.changed() {
 		c = p.Outcome.Confirmed
 	}
 	switch {
-	case c != nil && len(c.Arms) == 2:
-		fs = append(fs, report.Fact{Name: "goodput", Value: rate(units.BitRate(c.Arms[1].Goodput)), Note: "from " + rate(units.BitRate(c.Arms[0].Goodput)) + withEffect(c.Goodput)})
-		if c.Tail != nil { // the change is that of a usual run, so all runs together may tell another tale: both are said
-			fs = append(fs, report.Fact{Name: "p99.9 of a run", Value: percent(math.Expm1(c.Tail.Est)) + " %", Note: fmt.Sprintf(
-				"%s to %s at %s %%; in all runs together %s, from %s", percent(math.Expm1(c.Tail.Low)), percent(math.Expm1(c.Tail.High)), confidenceText(c.Tail.Conf),
-				latency(c.Arms[1].P999), latency(c.Arms[0].P999),
-			)})
+	case c != nil && c.Goodput != nil:
+		before, after := p.confirmed(c)
+		f := report.Fact{Name: "goodput", Value: changePercent(c.Goodput), Note: rangeText(changed(c.Goodput))}
+		if before != nil && after != nil {
+			f.Value, f.Note = rate(units.BitRate(after.Goodput.Est)), "from "+rate(units.BitRate(before.Goodput.Est))+withEffect(c.Goodput)
 		}
+		fs = append(fs, f)
+		if c.Tail == nil {
+			break
+		}
+		f = report.Fact{Name: "p99.9", Value: changePercent(c.Tail), Note: rangeText(changed(c.Tail))}
+		if before != nil && after != nil {
+			f.Value, f.Note = latency(after.Tail.Est), "from "+latency(before.Tail.Est)+withEffect(c.Tail)
+		}
+		fs = append(fs, f)
 	case best != nil && best.Runs > 0:
 		fs = append(fs, report.Fact{Name: "goodput", Value: rate(units.BitRate(best.Goodput.Est)), Note: spread(best.Goodput, func(v float64) string { return rate(units.BitRate(v)) })})
 		if best.Tail.N > 0 {
@@ -167,7 +192,7 @@ func (p *tunedPage) facts() []report.Fact {
 		}
 	}
 	if c != nil && c.J != nil {
-		fs = append(fs, report.Fact{Name: "J", Value: percent(c.J.Est) + " %", Note: fmt.Sprintf("%s to %s at %s %%", percent(c.J.Low), percent(c.J.High), confidenceText(c.J.Conf))})
+		fs = append(fs, report.Fact{Name: "J", Value: percent(c.J.Est) + " %", Note: fmt.Sprintf("%s, on %s of fresh seeds, as are the two before", rangeText(c.J), diag.Plural(c.J.N, "pair of runs", "pairs of runs"))})
 	}
 	runs := report.Fact{Name: "runs", Value: strconv.Itoa(p.Runs), Note: p.word()}
 	if p.Rejected > 0 {
@@ -178,7 +203,7 @@ func (p *tunedPage) facts() []report.Fact {
 		good, tail := p.spreads()
 		f := report.Fact{Name: "noise of a run", Value: fmt.Sprintf("%.1f %%", 100*good), Note: "of goodput (standard deviation)"}
 		if tail > 0 {
-			f.Note += fmt.Sprintf("; %.0f %% of p99.9", 100*tail)
+			f.Note += fmt.Sprintf("; %.1f %% of p99.9", 100*tail)
 		}
 		fs = append(fs, f)
 	}
@@ -188,8 +213,11 @@ func (p *tunedPage) facts() []report.Fact {
 // word is how an experiment stands, in a word.
 func (p *tunedPage) word() string { return string(p.State) }
 
-// of is what was measured of a setting; nil when it was never run.
-func (p *tunedPage) of(s tuning.Setting) *tuning.Tried { return p.byKey[s.Key()] }
+// confirmed is what the runs of a confirmation came to, before and after; nil of what is not in the journal.
+func (p *tunedPage) confirmed(c *tuning.Decision) (before, after *tuning.Tried) {
+	s := triedFor(p.tuneJSON, p.h, c)
+	return s.of(p.start), s.of(p.best)
+}
 
 func latency(seconds float64) string { return lasting(units.Duration(seconds * float64(units.Second))) }
 
@@ -234,10 +262,10 @@ func (p *tunedPage) change() []report.Block {
 	for i := range p.vars {
 		v := &p.vars[i]
 		after := v.Text(p.best[i])
-		if p.best[i] == p.Begin.Start[i] {
+		if p.best[i] == p.start[i] {
 			after = "the same"
 		}
-		t.Rows = append(t.Rows, report.Row{Cells: []string{v.Name, v.Text(p.Begin.Start[i]), after, v.Doc}, Strong: p.best[i] != p.Begin.Start[i]})
+		t.Rows = append(t.Rows, report.Row{Cells: []string{v.Name, v.Text(p.start[i]), after, v.Doc}, Strong: p.best[i] != p.start[i]})
 	}
 	blocks := []report.Block{t}
 	if !p.changed() {
@@ -247,14 +275,20 @@ func (p *tunedPage) change() []report.Block {
 	if c == nil {
 		return blocks
 	}
-	if len(c.Patch) > 0 {
+	switch {
+	case p.edit.diff != "":
+		blocks = append(blocks, report.Text("In the files of the model, as tune diff shows it and --write writes it:"), report.Code{Lang: "diff", Text: p.edit.diff})
+	case len(c.Patch) > 0:
 		var lines []string
 		for _, e := range c.Patch {
 			lines = append(lines, diag.Line(e.Path+": "+e.Value))
 		}
 		blocks = append(blocks, report.Text("In the model, these values change:"), report.Code{Text: strings.Join(lines, "\n")})
+		if p.edit.why != "" {
+			blocks = append(blocks, report.Text(sentence("The files are not shown: "+p.edit.why)))
+		}
 	}
-	if words := externalWords(p.vars, c.External, p.Begin.Start); len(words) > 0 {
+	if words := externalWords(p.vars, c.External, p.start); len(words) > 0 {
 		blocks = append(blocks, report.Text("What no model holds is set by hand; the experiment has put it back:"), report.List(words))
 	}
 	return blocks

@@ -11,34 +11,34 @@ import (
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/diag"
-	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/stats"
 )
 
 // printTuned writes an experiment: the answer first, then what was decided on the way, what else is as good as it, and what was
 // not tried. With details each decision has its reason and its arms.
-func printTuned(w io.Writer, r *tuneJSON, details bool) {
+func printTuned(w io.Writer, r *tuneJSON, h *tuning.History, details bool) {
 	b := &r.Begin
 	fmt.Fprintf(w, "%s\n\n", show.Paint(show.Bold, fmt.Sprintf("%s: class %s under %s, %s: %s", b.Context.Fabric, b.Context.Class, loadName(b.Load, b.Workload), runnerText(&b.Context), tunedBy(&b.Context))))
-	for _, f := range tuneAnswers(r) {
+	for _, f := range tuneAnswers(r, h) {
 		text := f.text
 		if f.style != show.Plain {
 			text = show.Paint(f.style, text)
 		}
-		show.Hang(w, show.Pad(f.label, 12), text)
+		show.Hang(w, show.Whole(show.Pad(f.label, 12)), text) // a long first word stays beside its label
 	}
 	if len(r.Decisions) > 0 {
 		fmt.Fprintln(w, "\ndecisions:")
 		show.Table(w, decisionTable(b.Vars, r.Decisions))
 	}
 	if details {
-		printReasons(w, b.Vars, r.Decisions)
+		printReasons(w, r, h)
 	}
 	if o := r.Outcome; o != nil {
 		if len(o.Pareto) > 0 {
-			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other:")
-			show.Table(w, armTable(b.Vars, slices.SortedStableFunc(slices.Values(o.Pareto), func(x, y tuning.Arm) int { return cmp.Compare(x.Goodput, y.Goodput) })))
+			s := triedWhole(r, h)
+			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each:")
+			show.Table(w, s.rows(slices.SortedStableFunc(slices.Values(o.Pareto), func(x, y tuning.Arm) int { return cmp.Compare(x.Goodput, y.Goodput) })))
 		}
 		sentences(w, "not tried", o.Untested)
 	}
@@ -84,7 +84,7 @@ func runnerText(c *tuning.Context) string {
 }
 
 // tuneAnswers are the answer in a few lines.
-func tuneAnswers(r *tuneJSON) []answer {
+func tuneAnswers(r *tuneJSON, h *tuning.History) []answer {
 	b, o := &r.Begin, r.Outcome
 	if o == nil {
 		facts := []answer{{"state", stateWords(r), stateStyle(r.State)}, {"start", tuning.SettingText(b.Vars, b.Start), show.Plain}}
@@ -101,19 +101,11 @@ func tuneAnswers(r *tuneJSON) []answer {
 	if o.Best.Key() != b.Start.Key() {
 		facts = append(facts, answer{"best", tuning.SettingText(b.Vars, o.Best), show.Plain})
 	}
-	if c := o.Confirmed; c != nil {
-		if c.J != nil {
-			facts = append(facts, answer{"J", fmt.Sprintf("%s, %s on fresh seeds", effectText(c.J), diag.Count(c.J.N, "pair")), show.Plain})
-		}
-		if c.Goodput != nil {
-			facts = append(facts, answer{"goodput", changeText(c.Goodput), show.Plain})
-		}
-		if c.Tail != nil {
-			facts = append(facts, answer{"p99.9", changeText(c.Tail), show.Plain})
-		}
-	}
+	facts = append(facts, confirmedAnswers(r, h)...)
 	if b.Load == "" {
-		facts = append(facts, answer{"load", b.Workload, show.Plain})
+		for i, part := range strings.Split(b.Workload, " + ") {
+			facts = append(facts, answer{[...]string{"load", ""}[min(i, 1)], part, show.Plain})
+		}
 	}
 	runs := diag.Count(o.Runs, "run")
 	if o.Rejected > 0 {
@@ -128,6 +120,38 @@ func tuneAnswers(r *tuneJSON) []answer {
 	}
 	if o.Left != "" {
 		facts = append(facts, answer{"left", o.Left, show.Red})
+	}
+	return facts
+}
+
+// confirmedAnswers are what a confirmation came to. What a run has is the geometric mean over its runs, so that the change is that between the two.
+func confirmedAnswers(r *tuneJSON, h *tuning.History) []answer {
+	c := r.Outcome.Confirmed
+	if c == nil {
+		return nil
+	}
+	var facts []answer
+	if c.J != nil {
+		facts = append(facts, answer{"J", fmt.Sprintf("%s, %s on fresh seeds", effectText(c.J), diag.Count(c.J.N, "pair")), show.Plain})
+	}
+	s := triedFor(r, h, c)
+	var before, after *tuning.Tried
+	if len(c.Arms) == 2 {
+		before, after = s.of(c.Arms[0].Setting), s.of(c.Arms[1].Setting)
+	}
+	for _, x := range []struct {
+		label string
+		of    *stats.Interval
+		text  func(*tuning.Tried) string
+	}{{"goodput", c.Goodput, goodputOf}, {"p99.9", c.Tail, tailOf}} {
+		if x.of == nil {
+			continue
+		}
+		text := changeText(x.of)
+		if before != nil && after != nil {
+			text += fmt.Sprintf(": %s instead of %s on these seeds", x.text(after), x.text(before))
+		}
+		facts = append(facts, answer{x.label, text, show.Plain})
 	}
 	return facts
 }
@@ -178,26 +202,31 @@ func stateStyle(s tuning.State) show.Style {
 	return show.Plain
 }
 
-// percent is a difference of natural logarithms of 0.012 as "+1.2".
-func percent(x float64) string {
-	decimals := 1
-	if math.Abs(x) >= 0.1 {
-		decimals = 0
-	}
-	return fmt.Sprintf("%+.*f", decimals, 100*x)
+// percent is a difference of natural logarithms of 0.012 as "+1.2". Everything that a person reads has one decimal, as the reasons of decisions have.
+func percent(x float64) string { return fmt.Sprintf("%+.1f", 100*x) }
+
+// rangeText is the interval around a difference: "+0.8 to +1.6 at 99 %".
+func rangeText(i *stats.Interval) string {
+	return fmt.Sprintf("%s to %s at %s %%", percent(i.Low), percent(i.High), confidenceText(i.Conf))
 }
 
-// effectText is a difference in J with its interval: "+1.2 % (0.8 to 1.6 at 99 %)".
+// effectText is a difference in J with its interval: "+1.2 % (+0.8 to +1.6 at 99 %)".
 func effectText(i *stats.Interval) string {
-	return fmt.Sprintf("%s %% (%s to %s at %s %%)", percent(i.Est), percent(i.Low), percent(i.High), strconv.FormatFloat(100*i.Conf, 'g', 4, 64))
+	return fmt.Sprintf("%s %% (%s)", percent(i.Est), rangeText(i))
 }
 
-// changeText is a difference of logarithms as the change that it is.
-func changeText(i *stats.Interval) string {
+// changed is a difference of logarithms as the change that it is.
+func changed(i *stats.Interval) *stats.Interval {
 	grown := *i
 	grown.Est, grown.Low, grown.High = math.Expm1(i.Est), math.Expm1(i.Low), math.Expm1(i.High)
-	return effectText(&grown)
+	return &grown
 }
+
+// changeText is a difference of logarithms as the change that it is, with its interval.
+func changeText(i *stats.Interval) string { return effectText(changed(i)) }
+
+// changePercent is changeText without the interval.
+func changePercent(i *stats.Interval) string { return percent(math.Expm1(i.Est)) + " %" }
 
 // decisionTable is a row for each decision.
 func decisionTable(vars []tuning.Variable, ds []tuning.Decision) [][]string {
@@ -217,9 +246,9 @@ func decisionTable(vars []tuning.Variable, ds []tuning.Decision) [][]string {
 }
 
 // printReasons writes why each decision was made, and what was compared.
-func printReasons(w io.Writer, vars []tuning.Variable, ds []tuning.Decision) {
-	for i := range ds {
-		d := &ds[i]
+func printReasons(w io.Writer, r *tuneJSON, h *tuning.History) {
+	for i := range r.Decisions {
+		d := &r.Decisions[i]
 		fmt.Fprintf(w, "\n%d %s, %s", d.N, stepName(d), diag.Count(d.Runs, "run"))
 		if d.Looks > 0 {
 			fmt.Fprintf(w, ", %s", diag.Count(d.Looks, "look"))
@@ -229,33 +258,27 @@ func printReasons(w io.Writer, vars []tuning.Variable, ds []tuning.Decision) {
 			show.Hang(w, "  ", d.Reason)
 		}
 		if len(d.Arms) > 0 {
-			show.Table(w, armTable(vars, d.Arms))
+			show.Table(w, triedFor(r, h, d).rows(d.Arms))
 		}
 	}
 }
 
-// armTable is a row for each setting of a comparison.
-func armTable(vars []tuning.Variable, arms []tuning.Arm) [][]string {
+// rows are the settings of a comparison as a table.
+func (s *triedSet) rows(arms []tuning.Arm) [][]string {
 	head := []string{" "}
-	for i := range vars {
-		head = append(head, vars[i].Name)
+	for i := range s.vars {
+		head = append(head, s.vars[i].Name)
 	}
-	rows := [][]string{append(head, "goodput", "p99.9", "J", "runs", "")}
+	rows := [][]string{slices.Concat(head, measuredHead(), []string{""})}
+	left := map[string]string{} // why a setting was left
 	for i := range arms {
 		x := &arms[i]
-		row := []string{" "}
-		for j := range vars {
-			cell := "-"
-			if j < len(x.Setting) {
-				cell = vars[j].Text(x.Setting[j])
-			}
-			row = append(row, cell)
+		if left[x.Setting.Key()] = x.Left; s.of(x.Setting) == nil && len(x.Setting) == len(s.vars) {
+			rows = append(rows, slices.Concat([]string{" "}, settingTexts(s.vars, x.Setting), []string{"-", "-", "-", "0", x.Left}))
 		}
-		tail := "-"
-		if x.P999 > 0 {
-			tail = lasting(units.Duration(x.P999 * float64(units.Second)))
-		}
-		rows = append(rows, append(row, rate(units.BitRate(x.Goodput)), tail, strconv.FormatFloat(x.J, 'f', 3, 64), strconv.Itoa(x.Runs), x.Left))
+	}
+	for _, b := range s.bands(s.those(arms)) {
+		rows = append(rows, slices.Concat([]string{" "}, b.values(s.vars), s.measured(&b), []string{cmp.Or(left[b.Setting.Key()], b.note(s.vars))}))
 	}
 	return rows
 }
@@ -268,7 +291,7 @@ func (a *app) tuneHints(r *tuneJSON) []string {
 		if a.stateDir != "" {
 			line = append(line, "--state-dir", quote(a.stateDir))
 		}
-		return strings.Join(line, " ")
+		return show.Whole(strings.Join(line, " "))
 	}
 	hints := []string{"all decisions with their evidence: " + words("show", "--details"), "as a page with pictures: " + words("report", "--out", "report.html")}
 	switch {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,7 +114,7 @@ func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error
 		text func() []byte
 	}{
 		{o.patch, func() []byte { return []byte(patch.String()) }},
-		{o.page, func() []byte { return report.Markdown(pullRequest(tunePage(r, h), patch.String())) }},
+		{o.page, func() []byte { return report.Markdown(tunePage(r, h, modelEdit{diff: patch.String()})) }},
 	} {
 		if f.path == "" || p.nothing != "" {
 			continue
@@ -165,12 +164,6 @@ func (a *app) afterDiff(r *tuneJSON, o tuneDiffFlags) string {
 // nextPlan is what comes after a result was written into a model.
 const nextPlan = "review the change and commit it; then fabricctl plan, with the inventory, shows what it means for the devices"
 
-// pullRequest is a page with the change in front of all else.
-func pullRequest(page report.Page, patch string) report.Page {
-	page.Sections = slices.Insert(page.Sections, 0, report.Section{Title: "The change", Blocks: []report.Block{report.Code{Lang: "diff", Text: patch}}})
-	return page
-}
-
 // promotion finds what the result of an experiment changes in the files of its model. An error is one that refuses it.
 func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*promotion, error) {
 	if nothing, err := a.promotable(r); nothing != "" || err != nil {
@@ -186,11 +179,7 @@ func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*p
 		p.nothing = "the result is nothing that the model holds"
 		return p, nil
 	}
-	layers := a.fabric
-	if len(layers) == 0 {
-		layers = r.Begin.Context.Layers
-	}
-	m, err := a.loadFor(ctx, layers, true)
+	m, files, found, err := a.spliced(ctx, r, h, to.Patch)
 	if err != nil {
 		return nil, err
 	}
@@ -198,20 +187,37 @@ func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*p
 		a.printLoaded(m)
 		return nil, m.refused()
 	}
-	hardware, _ := a.hardware()
-	files, found := model.Splice(osFS{}, append(hardware, layers...), to.Patch, tunedNote(r, h))
 	switch {
 	case !found.HasErrors() && len(files) == 0:
 		p.nothing = "the model has it already"
 		return p, nil
 	case m.digest() != r.Begin.Context.Digest:
-		return nil, fail(exitRefused, "take out the model as it was then, or run the experiment again", "the model of %s is not the one of experiment %s (digest %.12s, and then %.12s); nothing was written", strings.Join(layers, ", "), r.ID, m.digest(), r.Begin.Context.Digest)
+		return nil, fail(exitRefused, "take out the model as it was then, or run the experiment again", "the model of %s is not the one of experiment %s (digest %.12s, and then %.12s); nothing was written", strings.Join(a.layersOf(r), ", "), r.ID, m.digest(), r.Begin.Context.Digest)
 	case found.HasErrors():
 		a.simFindings(found)
 		return nil, fail(exitError, "", "the result cannot be written into the files of the model; nothing was written")
 	}
 	p.files = files
 	return p, nil
+}
+
+// layersOf are the layers of an experiment's model, as they are found now.
+func (a *app) layersOf(r *tuneJSON) []string {
+	if len(a.fabric) > 0 {
+		return a.fabric
+	}
+	return r.Begin.Context.Layers
+}
+
+// spliced are the files of an experiment's model with the result in them.
+func (a *app) spliced(ctx context.Context, r *tuneJSON, h *tuning.History, to model.Patch) (m loaded, files []model.Spliced, found diag.List, err error) {
+	layers := a.layersOf(r)
+	if m, err = a.loadFor(ctx, layers, true); err != nil {
+		return m, nil, nil, err
+	}
+	hardware, _ := a.hardware()
+	files, found = model.Splice(osFS{}, append(hardware, layers...), to, tunedNote(r, h))
+	return m, files, found, nil
 }
 
 // mendedBy reports whether a patch leaves no error in the model.

@@ -118,10 +118,11 @@ func promoted() (*tuneJSON, *tuning.History) {
 		},
 		Measures: map[int]*tuning.Measured{}, Last: at.Add(time.Hour), Notices: []string{"the baseline was restored"},
 	}
+	first := 700_000 // of the seeds
 	run := func(s tuning.Setting, goodput, p999 float64) {
 		for i := range 4 {
 			n := len(h.Trials) + 1
-			h.Trials = append(h.Trials, tuning.Trial{N: n, Setting: s, Seed: uint64(700_000 + i), Change: tuning.Change{
+			h.Trials = append(h.Trials, tuning.Trial{N: n, Setting: s, Seed: uint64(first + i), Change: tuning.Change{
 				Patch: model.Patch{{Path: "classes.training.pfc.xoff.alpha", Value: vars[0].Text(s[0])}}, External: []tuning.Assign{{Variable: "queue", Value: s[1]}},
 			}})
 			wave := 1 + 0.01*float64(i%3)
@@ -135,6 +136,9 @@ func promoted() (*tuneJSON, *tuning.History) {
 	run(tuning.Setting{1, 1e6}, 92e9, 400e-6)
 	run(best, 95e9, 205e-6)
 	run(tuning.Setting{1.0 / 4, 8e6}, 96e9, 300e-6)
+	first = 750_000
+	run(start, 91e9, 210e-6)
+	run(best, 96e9, 214e-6)
 	h.Measures[24].Measure.Drops = &lost
 	h.Measures[16] = &tuning.Measured{N: 16, At: at, Rejected: &tuning.Rejected{Code: "failed", Why: "host3: no route to host"}}
 	interval := func(est, half float64) *stats.Interval {
@@ -166,7 +170,8 @@ func promoted() (*tuneJSON, *tuning.History) {
 
 // TestTunePage: the page as it was read, of made-up numbers; as HTML it is well-formed.
 func TestTunePage(t *testing.T) {
-	page := tunePage(promoted())
+	r, h := promoted()
+	page := tunePage(r, h, modelEdit{})
 	got := report.Markdown(page)
 	const golden = "testdata/tune-page.md"
 	if *update {
@@ -221,7 +226,7 @@ func TestTunePageAlways(t *testing.T) {
 		r, h := promoted()
 		change(r, h)
 		r.Decisions = h.Decisions
-		page := tunePage(r, h)
+		page := tunePage(r, h, modelEdit{})
 		wellFormed(t, report.HTML(page))
 		if page.Answer.Head == "" || len(page.Sections) < 4 {
 			t.Errorf("%s: the page has no answer, or nothing behind it: %+v", name, page.Answer)
