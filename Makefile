@@ -50,12 +50,12 @@ bench:
 sim-evidence:
 	FABRICCTL_SIM_EVIDENCE=$(CURDIR)/docs/evidence/simulator.md $(GO) test -count 1 -timeout 60m -run 'Evidence$$' ./tuning/sim/...
 
-# Tuning from bad starts against a grid, and on the emulated fabric: writes the tables of docs/evidence/tuning.md. Hours on one core. The grid
-# itself is made anew by REFERENCE=1, which takes half an hour more.
+# Tuning from bad starts against a grid, in the simulator and on emulated fabrics: writes the tables of docs/evidence/tuning.md. Hours on one
+# core. The grid itself is made anew by REFERENCE=1, which takes half an hour more.
 tune-matrix:
 	$(if $(REFERENCE),FABRICCTL_TUNE_REFERENCE=$$(git describe --always --dirty --abbrev=12) $(GO) test -count 1 -timeout 4h -run '^TestTuneReference$$' ./cmd/fabricctl)
 	FABRICCTL_TUNE_MATRIX="ap a b c" $(GO) test -count 1 -timeout 12h -run '^TestTuneMatrix$$' ./cmd/fabricctl
-	FABRICCTL_TUNE_EMULATED=780 $(GO) test -count 1 -timeout 4h -run '^TestTuneEmulated$$' ./cmd/fabricctl
+	FABRICCTL_TUNE_MATRIX="ap a b c" FABRICCTL_TUNE_EMULATED=780 $(GO) test -count 1 -timeout 24h -run '^TestTuneEmulated$$' ./cmd/fabricctl
 	$(GO) test -count 1 -run '^TestTuneMatrixPage$$' ./cmd/fabricctl -update
 
 # Tests inside a real kernel that boots under QEMU: tools/vm/README.md. UPDATE=-update takes the tables of the run over

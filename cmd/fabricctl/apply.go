@@ -75,10 +75,12 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		file = ahead(func() (*rollout.Plan, error) { return readPlan(args[0]) })
 	}
 	m, err := a.mustLoad(ctx, planned()...)
+	if m.net != nil {
+		a.warnDead(m.net.Fabric) // whatever is wrong with the model
+	}
 	if err != nil {
 		return err
 	}
-	a.warnDead(m.net.Fabric)
 	d := a.dialler(m.fabric, m.net)
 	d.allowJobs = o.opts.AllowJobs
 	e, err := a.engine(d.open)

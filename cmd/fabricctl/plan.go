@@ -162,10 +162,12 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 		}
 	}
 	m, err := a.mustLoad(ctx, planned()...)
+	if m.net != nil {
+		a.warnDead(m.net.Fabric) // whatever is wrong with the model
+	}
 	if err != nil {
 		return err
 	}
-	a.warnDead(m.net.Fabric)
 	var s *planSim
 	if v.simulate != "" {
 		if s, err = newPlanSim(m.net, v.simulate); err != nil {

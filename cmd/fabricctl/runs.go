@@ -179,7 +179,7 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 	c := &cobra.Command{
 		Use:   verb + " RUN",
 		Short: short,
-		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone. A resume is refused when the model is not the one of the run. A host refuses what would kill live queue pairs of running jobs, unless --allow-jobs is given here or was given to apply.",
+		Long:  short + ". The model (-f) says how to reach the devices; what is done comes from the journal alone. A resume is refused when the model is not the one of the run; a rollback is not, even when the model has errors. A host refuses what would kill live queue pairs of running jobs, unless --allow-jobs is given here or was given to apply.",
 		Args:  wantRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := a.limit(c.Context())
@@ -192,7 +192,7 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 				return fail(exitRefused, "leave --read-only away to write", "runs %s: %w", verb, drivers.ErrReadOnly)
 			}
 			m, err := a.mustLoad(ctx)
-			if err != nil {
+			if err != nil && (verb != "rollback" || m.net == nil) { // the way back is open, whatever has become of the model
 				return err
 			}
 			d := a.dialler(m.fabric, m.net)

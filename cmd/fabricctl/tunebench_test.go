@@ -29,6 +29,16 @@ import (
 // tuner is an app that reaches the lab, with its model, and what it says.
 func (b *bench) tuner(t testing.TB) (*app, loaded, *bytes.Buffer) {
 	t.Helper()
+	a, m, said := b.tunerOf(t)
+	if err := m.refused(); err != nil {
+		t.Fatal(err, m.findings)
+	}
+	return a, m, said
+}
+
+// tunerOf is tuner of a model that may have errors.
+func (b *bench) tunerOf(t testing.TB) (*app, loaded, *bytes.Buffer) {
+	t.Helper()
 	sys := quiet()
 	var said bytes.Buffer
 	sys.err = &said
@@ -36,7 +46,7 @@ func (b *bench) tuner(t testing.TB) (*app, loaded, *bytes.Buffer) {
 	for i := 1; i < len(b.layers); i += 2 {
 		a.fabric = append(a.fabric, b.layers[i])
 	}
-	m, err := a.mustLoad(t.Context())
+	m, err := a.load(t.Context(), a.fabric)
 	if err != nil {
 		t.Fatal(err)
 	}

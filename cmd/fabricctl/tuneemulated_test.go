@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/sim"
@@ -31,69 +35,169 @@ func benchText(tb testing.TB, dir string, replaced ...string) string {
 	return text
 }
 
-// TestTuneEmulated: on the emulated fabric, written over gNMI and loaded over SSH, an experiment comes to the decisions that it comes to in
-// the simulator, one by one, and the fabric holds afterwards what it held before. So what TestTuneMatrix finds holds there too. FABRICCTL_TUNE_EMULATED is
-// how many runs are made; otherwise it is few.
+// emulatedLoad is a standard load on its fabric, whose devices are emulated.
+type emulatedLoad struct {
+	*tuneLoad
+	bench *bench
+	app   *app
+	model loaded
+}
+
+// emulatedLoadOf starts the fabric of a load and has its model applied.
+func emulatedLoadOf(t *testing.T, name string) *emulatedLoad {
+	t.Helper()
+	dir := standardLoads()[name]
+	b := newBench(t, benchText(t, dir), dir+"/bench-box.yaml", dir+"/inventory.yaml")
+	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
+	a, m, _ := b.tuner(t)
+	l := loadOf(t, name)
+	l.runner = newSimRunner(m.fabric, sim.Options{}, "training")
+	return &emulatedLoad{l, b, a, m}
+}
+
+// from is the load on devices that hold the setting of a start.
+func (l *emulatedLoad) from(t *testing.T, s badStart) *emulatedLoad {
+	t.Helper()
+	out := *l
+	out.tuneLoad = l.tuneLoad.from(t, s)
+	out.model.fabric = out.runner.fabric
+	net, found := intent.Resolve(out.model.fabric)
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	out.model.net = net
+	out.app.held(t, out.model)
+	return &out
+}
+
+// held has devices hold what a model says, whatever the linter says of that: it goes over their protocols, and nobody asks, as when somebody
+// has typed it.
+func (a *app) held(t *testing.T, m loaded) {
+	t.Helper()
+	e, err := a.engine(a.dialler(m.fabric, m.net).open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Progress = nil
+	plan := func() *rollout.Plan {
+		p, err := e.Plan(t.Context(), m.net, rollout.PlanOptions{Model: m.fabric.Digest(), Fabric: m.fabric, Adopt: m.fabric.Adopt.V, Lab: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if r, err := e.Apply(t.Context(), plan(), rollout.ApplyOptions{AllowDisruptive: true}); rollout.ExitCode(r, err) != exitOK {
+		t.Fatal(err, r)
+	}
+	if err := (&tuneBench{}).isBaseline(plan(), ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// experiment is one of TestTuneMatrix's, with a number of runs.
+func (l *emulatedLoad) experiment(seed uint64, runs int) tuning.Experiment {
+	return tuning.Experiment{
+		Space: l.space, Workload: l.workload, Sight: l.sight, Objective: tuning.Objective{Exchange: 0.1}, Budget: tuning.Budget{Runs: runs},
+		Looks: tuning.Looks{Confirm: min(20, runs/10)}, Seed: seed, Steady: true, PFCAlone: true, Now: time.Now,
+	}
+}
+
+// tried carries an experiment out.
+func tried(t *testing.T, e *tuning.Experiment, l tuning.Lab) (ds []tuning.Decision, o tuning.Outcome) {
+	t.Helper()
+	o, err := tuning.Run(t.Context(), *e, l, nowhere{}, func(ev tuning.Event) {
+		if ev.Decision != nil {
+			ds = append(ds, *ev.Decision)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Took = 0
+	return ds, o
+}
+
+// tune carries an experiment out on the emulated fabric, and in the simulator, and wants the same of both; the row is not judged yet. again
+// are the runs that the simulator has made before.
+func (l *emulatedLoad) tune(t *testing.T, seed uint64, runs int, again *repeated) (r *matrixRow, best tuning.Setting) {
+	t.Helper()
+	before := l.bench.config(t)
+	e := l.experiment(seed, runs)
+	emulated, err := l.app.newLabRunner(l.model, l.workload, "training")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := l.app.openBench(t.Context(), l.model, rollout.NewRunID(time.Now()), benchOptions{Persist: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, cpu := time.Now(), cpuTime()
+	there, got := tried(t, &e, tuning.Lab{Runner: emulated, Bench: x})
+	cpu = cpuTime() - cpu
+	if err := errors.Join(x.Close(t.Context()), emulated.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d runs on the emulated fabric in %s, with %.0f ms of CPU each: %s", got.Runs, time.Since(began).Round(time.Second), 1e3*cpu.Seconds()/float64(max(got.Runs, 1)), got.Words)
+	l.bench.same(t, before, "after the experiment")
+	here, want := tried(t, &e, tuning.Lab{Runner: again.over(l.runner)})
+	if d := gocmp.Diff(here, there); d != "" || len(here) < 2 {
+		t.Errorf("%d decisions (-simulator +emulated):\n%s", len(here), d)
+	}
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Errorf("(-simulator +emulated):\n%s", d)
+	}
+	return &matrixRow{
+		Runner: "lab", Load: l.name, Seed: seed, Verdict: got.Verdict, Runs: got.Runs, CPU: cpu.Seconds(), Setting: l.words(got.Best),
+		Same: got.Best.Key() == l.space.Base.Key(),
+	}, got.Best
+}
+
+// TestTuneEmulated: on emulated fabrics, written over gNMI and loaded over SSH, an experiment comes to the decisions that it comes to in
+// the simulator, one by one, and the fabric holds afterwards what it held before, to the byte. With FABRICCTL_TUNE_EMULATED, which is how many runs
+// are made at most, and FABRICCTL_TUNE_MATRIX and FABRICCTL_TUNE_SEEDS as for TestTuneMatrix, what comes of it is judged and kept as there;
+// otherwise runs are few, of ap.
 func TestTuneEmulated(t *testing.T) {
-	runs := 60
+	runs, commit := 60, ""
+	loads, seeds, starts := []string{"ap"}, []string{"1"}, []badStart{badStarts()[0], badStarts()[2]}
+	keep := false
 	if s := os.Getenv("FABRICCTL_TUNE_EMULATED"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs = n
-	}
-	const load = "ap"
-	text := benchText(t, standardLoads()[load], "alpha: 1/8", "alpha: 1/64")
-	b := newBench(t, text, "bench-ap/bench-box.yaml", "bench-ap/inventory.yaml")
-	b.must(t, exitOK, "apply", "--yes", "--allow-disruptive")
-	a, m, _ := b.tuner(t)
-	w, _, err := tuning.Standard(load, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	space, found := tuning.NewSpace(m.fabric, tuning.SpaceOptions{Workload: w, Live: true})
-	if found.HasErrors() {
-		t.Fatal(found)
-	}
-	e := tuning.Experiment{
-		Space: space, Workload: w, Sight: tuning.SightOf(m.net), Objective: tuning.Objective{Exchange: 0.1}, Budget: tuning.Budget{Runs: runs},
-		Looks: tuning.Looks{Confirm: min(20, runs/10)}, Seed: 1, Steady: true, PFCAlone: true, Now: time.Now,
-	}
-	tune := func(l tuning.Lab) (ds []tuning.Decision, o tuning.Outcome) {
-		o, err := tuning.Run(t.Context(), e, l, nowhere{}, func(ev tuning.Event) {
-			if ev.Decision != nil {
-				ds = append(ds, *ev.Decision)
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
+		if all := os.Getenv("FABRICCTL_TUNE_MATRIX"); all != "" {
+			keep, commit = true, commitNow(t)
+			loads, starts = strings.Fields(all), badStarts()
+			seeds = strings.Fields(cmp.Or(os.Getenv("FABRICCTL_TUNE_SEEDS"), "1 2 3 4 5 6 7 8 9 10"))
 		}
-		o.Took = 0
-		return ds, o
 	}
-	emulated, err := a.newLabRunner(m, w, "training")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range loads {
+		l := emulatedLoadOf(t, name)
+		rows := map[string][]*matrixRow{}
+		for _, text := range seeds {
+			seed, err := strconv.ParseUint(text, 10, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := &repeated{sight: &l.sight, known: map[string]observe.Observation{}}
+			for _, s := range starts {
+				x := l.from(t, s)
+				r, best := x.tune(t, seed, runs, again)
+				if !keep {
+					continue
+				}
+				r.Start, r.Commit = s.name, commit
+				r.judgement = x.judge(t, best)
+				rows[s.name] = append(rows[s.name], r)
+				t.Logf("%+v, met %v, hard %v", *r, r.met(), r.hard())
+				keepTuned(t, r)
+			}
+		}
+		for start, rs := range rows {
+			if s := matrixSumOf(rs); !s.enough() {
+				t.Errorf("%s from %s on the emulated fabric: %+v", name, start, s)
+			}
+		}
 	}
-	defer emulated.Close()
-	x, err := a.openBench(t.Context(), m, "exp-1", benchOptions{Persist: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	there, got := tune(tuning.Lab{Runner: emulated, Bench: x})
-	if err := x.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d runs on the emulated fabric in %s: %s", got.Runs, time.Since(began).Round(time.Second), got.Words)
-	repeats := &repeated{sight: &e.Sight, known: map[string]observe.Observation{}}
-	here, want := tune(tuning.Lab{Runner: repeats.over(newSimRunner(m.fabric, sim.Options{}, "training"))})
-	if d := cmp.Diff(here, there); d != "" || len(here) < 2 {
-		t.Errorf("%d decisions (-simulator +emulated):\n%s", len(here), d)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-simulator +emulated):\n%s", d)
-	}
-	b.must(t, exitOK, "plan", "--detailed-exitcode")
 }
