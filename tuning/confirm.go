@@ -33,15 +33,21 @@ func (t *tuner) confirmPairs() int {
 	return max(least, min(pairs, confirmMost*least, t.runs/confirmPart))
 }
 
-// confirm compares the best with what there was, on seeds that decided nothing. nil is that there is nothing to confirm.
+// againSeeds is how far the seeds of a confirmation are from those of the next.
+const againSeeds = 1000
+
+// confirm compares the best with what there was, on seeds that decided nothing. nil is that there is nothing to confirm. Where a variable's least
+// value is wanted and does not hold after all, the next that held is confirmed in its place.
 func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 	if t.cur == t.start {
 		return nil, nil
 	}
 	t.at("confirmation", "")
 	t.decided = t.runs // what a comparison had made when the budget ended is nobody's
-	a := &arm{setting: t.start.setting, key: t.start.key, first: freshSeeds}
-	b := &arm{setting: t.cur.setting, key: t.cur.key, first: freshSeeds}
+	first := freshSeeds + againSeeds*t.confirmed
+	t.confirmed++
+	a := &arm{setting: t.start.setting, key: t.start.key, first: first}
+	b := &arm{setting: t.cur.setting, key: t.cur.key, first: first}
 	o := &t.e.Objective
 	d := Decision{From: a.setting, To: a.setting, Verdict: NoDifference}
 	pairs := t.confirmPairs()
@@ -55,6 +61,7 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		}
 		d.Looks++
 		t.compare(&d, b, a, 1)
+		d.Arms = []Arm{a.shown(""), b.shown("")}
 		switch {
 		case b.left != "" || b.broken(o) != "":
 			d.Verdict, d.Reason = Infeasible, fmt.Sprintf("%s does not hold on fresh seeds, and what there is is kept: %s", t.change(a.setting, b.setting), orElse(b.left, b.broken(o)))
@@ -63,9 +70,15 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		case d.J == nil:
 			d.Verdict, d.Reason = Undecided, "there were too few runs to compare"
 		case t.leastMoved():
-			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds the least value holds: J "+percent(*d.J)
-			if d.J.High < -loss {
-				d.To, d.Verdict, d.Reason = a.setting, Worse, "on fresh seeds it is worse: J "+percent(*d.J)
+			bad := d.J.Est < math.Log(1-doubt)
+			switch worse := d.J.High < math.Log(1-loss); {
+			case bad && !worse && n < 2*t.e.Looks.Confirm: // it looks bad, and noise may look so
+				pairs = max(pairs, 2*t.e.Looks.Confirm)
+				continue
+			case bad || worse:
+				d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: J "+percent(*d.J)
+			default:
+				d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds the least value holds: "+t.stands(&d)
 			}
 		case !o.Lexicographic && d.J.Low > 0 || o.Lexicographic && t.prefers(&d, o):
 			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds it is better: J "+percent(*d.J)
@@ -76,7 +89,13 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		default:
 			d.Reason = "on fresh seeds it is not surely better, and what there is is kept: J " + percent(*d.J)
 		}
-		d.Arms = []Arm{a.shown(""), b.shown("")}
+		if failed := b.left + b.broken(o); (failed != "" || d.Verdict == Worse && t.leastMoved()) && t.raise() {
+			d.To, d.Reason = t.cur.setting, fmt.Sprintf("%s does not hold on fresh seeds: %s; the next that held is %s", t.words(b.setting), orElse(failed, "J "+percent(*d.J)), t.words(t.cur.setting))
+			if _, err := t.decide(d); err != nil {
+				return nil, err
+			}
+			return t.confirm(ctx)
+		}
 		return t.decide(d)
 	}
 }
@@ -87,16 +106,6 @@ func (t *tuner) mayPay(d *Decision) bool {
 		return d.Goodput.High > t.e.Objective.Tie || d.Tail != nil && d.Tail.Low < 0
 	}
 	return d.J.High > t.e.Objective.Tie
-}
-
-// leastMoved reports whether what was moved are only variables whose least value is wanted: of these as good is better.
-func (t *tuner) leastMoved() bool {
-	for i := range t.vars {
-		if t.cur.setting[i] != t.start.setting[i] && !t.vars[i].Least {
-			return false
-		}
-	}
-	return true
 }
 
 // interaction looks whether the two variables that matter most have to be moved together: all four corners a step around where the search

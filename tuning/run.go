@@ -39,6 +39,7 @@ type tuner struct {
 	held    []*arm          // that were the best before
 	said    map[string]Said // answers of the space, by what was asked
 	dull    map[int]bool    // variables without an effect
+	above   map[int][]*arm  // of variables whose least value is wanted, what held above that, the smallest first
 
 	student        stats.Student
 	step, variable string // what is being done
@@ -50,6 +51,7 @@ type tuner struct {
 	decided        int // runs until the decision before
 	untested       []string
 	confirming     bool // nothing is kept for the confirmation any more
+	confirmed      int  // confirmations that were begun
 	tail           int8 // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
 	clock          time.Time
 	spent          time.Duration
@@ -145,7 +147,7 @@ func newTuner(e Experiment, lab Lab, log Log, tell func(Event)) *tuner {
 	return &tuner{
 		e: e, vars: e.Space.Vars, lab: lab, log: log, tell: tell, moves: lab.Bench != nil || lab.Knobs != nil, drifts: (lab.Bench != nil || lab.Knobs != nil) && !e.Steady, guarded: lab.Bench != nil,
 		pfc:  e.Space.Unmarked != nil && (lab.Bench == nil || e.PFCAlone) && e.Method == OFAT,
-		arms: map[string]*arm{}, said: map[string]Said{}, dull: map[int]bool{},
+		arms: map[string]*arm{}, said: map[string]Said{}, dull: map[int]bool{}, above: map[int][]*arm{},
 	}
 }
 
@@ -242,11 +244,15 @@ func (t *tuner) conclude(o *Outcome, err error) {
 		o.Verdict = Undecided
 	case c != nil && c.Verdict == Better:
 		o.Verdict, o.Best = Better, c.To
-		what := "is better"
-		if t.leastMoved() {
-			what = "is the least that holds"
+		o.Words = t.change(t.start.setting, c.To)
+		switch {
+		case t.leastMoved():
+			o.Words += " is the least that holds: " + t.stands(c)
+		case c.J == nil:
+			o.Words += " is better: " + c.Reason
+		default:
+			o.Words += " is better: J " + percent(*c.J)
 		}
-		o.Words = fmt.Sprintf("%s %s: J %s", t.change(t.start.setting, c.To), what, percent(*c.J))
 	case c != nil:
 		o.Verdict, o.Words = c.Verdict, c.Reason
 	case t.silent():

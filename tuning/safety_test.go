@@ -308,8 +308,8 @@ func TestLeastRounds(t *testing.T) {
 		lossy, want float64 // what loses something, and the least that does not
 		why         string
 	}{
-		{20_000, 20_480, "; 16384B is not"},
-		{0, 8192, "; 4096B is not: lint refuses it"},
+		{20_000, 20_480, "; 16384B does not: it is worse: goodput "},
+		{0, 8192, "; 4096B does not: lint refuses it"},
 	} {
 		tried := map[float64]bool{}
 		w := &surface{f: func(s Setting) float64 {
