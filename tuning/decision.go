@@ -18,7 +18,7 @@ type Objective struct {
 type Limits struct {
 	Drops    uint64  `json:"drops"`    // of lossless classes in one run; more trips
 	Watchdog uint64  `json:"watchdog"` // events in one run
-	Pausing  float64 `json:"pausing"`  // of the time that a host stops its switch; 0 = not looked at
+	Pausing  float64 `json:"pausing"`  // of the time that a host stops its switch, after the baseline; 0 = not looked at
 	Rejected int     `json:"rejected"` // runs in a row that could not be used
 }
 

@@ -80,6 +80,22 @@ func (s *Sight) Measure(o *observe.Observation) (*Measure, error) {
 	return m, nil
 }
 
+// Harm is what the counters of an observation say of a run whose numbers cannot be used; nil when they say nothing.
+func (s *Sight) Harm(o *observe.Observation) *Harm {
+	m := &Measure{}
+	means := s.meanings()
+	for device, after := range o.After {
+		before, ok := o.Before[device]
+		if c := observe.Delta(before, after); ok && len(c.Fell) == 0 {
+			s.count(m, device, &c, means)
+		}
+	}
+	if m.Drops == nil && m.Watchdog == nil && m.Pausing == nil {
+		return nil
+	}
+	return &Harm{m.Drops, m.Watchdog, m.Pausing}
+}
+
 // meaning is what a counter says of a run.
 type meaning uint8
 

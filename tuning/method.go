@@ -40,7 +40,7 @@ func (t *tuner) explore(ctx context.Context) error {
 
 // baseline measures what there is, and ends the experiment when the fabric is not what limits it.
 func (t *tuner) baseline(ctx context.Context) error {
-	t.at("baseline", "")
+	t.at(baselineStep, "")
 	if err := t.bring(ctx, t.e.Looks.First, t.start); err != nil {
 		return err
 	}

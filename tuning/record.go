@@ -61,6 +61,7 @@ type Measured struct {
 	At       time.Time `json:"at"`
 	Measure  *Measure  `json:"measure"`            // null when it was rejected
 	Rejected *Rejected `json:"rejected,omitempty"` //
+	Harm     *Harm     `json:"harm,omitempty"`     // of a rejected run on devices: what their counters say of it all the same
 }
 
 // Notice is what happened besides.

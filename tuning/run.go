@@ -60,6 +60,9 @@ type tuner struct {
 	touched        bool // something was moved, or may have been
 }
 
+// baselineStep is the step before anything is moved.
+const baselineStep = "baseline"
+
 // Errors that end the search, and not the experiment.
 var (
 	errBudget = errors.New("the budget is spent")
@@ -273,7 +276,7 @@ func (t *tuner) conclude(o *Outcome, err error) {
 
 // compared reports whether a decision has held something against where the search began: neither the baseline nor the floor of PFC alone does.
 func (t *tuner) compared() bool {
-	return slices.ContainsFunc(t.decisions, func(d Decision) bool { return d.Step != "baseline" && d.Step != "pfc ladder" })
+	return slices.ContainsFunc(t.decisions, func(d Decision) bool { return d.Step != baselineStep && d.Step != "pfc ladder" })
 }
 
 // silent reports whether no run has seen anything arrive, so that all settings are alike whatever they do.

@@ -166,6 +166,55 @@ func TestRestored(t *testing.T) {
 	}
 }
 
+// TestHostPause: a host that stops its switch for too long ends an experiment on devices at the first run that shows it, whether that can be
+// used or not; one that does so from the beginning is the answer.
+func TestHostPause(t *testing.T) {
+	slow := &Rejected{Code: "host", Why: "host1 was the bottleneck", Host: true}
+	for _, c := range []struct {
+		name    string
+		from    int     // the first run with a slow host
+		limit   float64 // of its pauses
+		err     error   // of those runs
+		state   State
+		verdict Verdict
+		words   string
+	}{
+		{"the baseline", 1, 0.2, nil, Done, HostBound, "not the fabric: a host stopped its switch for 30.0%"},
+		{"the baseline, which is rejected", 1, 0.2, slow, Done, HostBound, "not the fabric: host1"},
+		{"a setting", 8, 0.2, nil, Tripped, Undecided, "a host stopped its switch for 30.0% of run 8, and 20.0% is the most"},
+		{"a setting, which is rejected", 8, 0.2, slow, Tripped, Undecided, "a host stopped its switch for 30.0% of run 8, and 20.0% is the most"},
+		{"within the limit", 8, 0.5, nil, Done, Better, "is better"},
+		{"without a limit", 8, 0, nil, Done, Better, "is better"},
+	} {
+		e, d, r := site(t)
+		e.Sight = Sight{Lossless: []int{3}, ToHost: map[string][]string{"leaf1": {"Ethernet1"}}}
+		e.Limits = Limits{Pausing: c.limit}
+		var fault error
+		r.each = func(o *observe.Observation, tr Trial) {
+			if tr.N >= c.from {
+				lose(o, observe.PFCPaused.Of(3), 300_000_000)
+				after := o.After["leaf1"]
+				after.At = after.At.Add(1e9)
+				o.After["leaf1"] = after
+				fault = c.err
+			}
+		}
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: failing{r, &fault}, Bench: d}, log, nil)
+		if err != nil || o.State != c.state || o.Verdict != c.verdict || !strings.Contains(o.Words, c.words) {
+			t.Errorf("%s: %+v %v", c.name, o, err)
+		}
+		h := history(t, log.recs)
+		restoredLast(t, d, h)
+		if c.state == Tripped && o.Runs != c.from {
+			t.Errorf("%s: it ended after run %d", c.name, o.Runs)
+		}
+		if ds, _, _, err := Replay(h); err != nil || len(ds) != len(h.Decisions) {
+			t.Errorf("%s: replay: %v", c.name, err)
+		}
+	}
+}
+
 // failing returns an error that a run has left.
 type failing struct {
 	Runner

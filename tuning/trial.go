@@ -51,6 +51,24 @@ type Rejected struct {
 // Error is why the run is not used.
 func (r *Rejected) Error() string { return fmt.Sprintf("run rejected (%s): %s", r.Code, r.Why) }
 
+// Harm is what a run has done to the fabric, whether its numbers can be used or not.
+type Harm struct {
+	Drops    *uint64  `json:"drops"`
+	Watchdog *uint64  `json:"watchdog"`
+	Pausing  *float64 `json:"pausing"`
+}
+
+// harm is what a run has done to the fabric.
+func (m *Measured) harm() Harm {
+	switch {
+	case m.Harm != nil:
+		return *m.Harm
+	case m.Measure != nil:
+		return Harm{m.Measure.Drops, m.Measure.Watchdog, m.Measure.Pausing}
+	}
+	return Harm{}
+}
+
 // Lost is a device that does not answer any more, or a Bench that does not know what its devices hold. It ends the
 // experiment, and the baseline is restored as far as that goes.
 type Lost struct {

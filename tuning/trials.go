@@ -186,6 +186,9 @@ func (t *tuner) run(ctx context.Context, trial Trial) outcome {
 	r.m.At = t.e.Now().UTC()
 	if errors.As(err, &r.m.Rejected) {
 		err = nil
+		if t.guarded {
+			r.m.Harm = t.e.Sight.Harm(&o)
+		}
 	}
 	if err != nil {
 		r.err = fmt.Errorf("run %d: %w", trial.N, err)
@@ -215,13 +218,18 @@ func (t *tuner) take(j *job, o *outcome) error {
 	if why == nil {
 		why = t.unusable(o.m.Measure)
 	}
+	harm := o.m.harm()
 	if why != nil {
-		return t.reject(j, why)
+		err := t.reject(j, why)
+		if trip := t.trip(j.trial.N, &harm); trip != nil { // what it has done is done
+			return trip
+		}
+		return err
 	}
 	t.row, j.a.failed = 0, 0
 	j.a.runs[j.i] = t.valued(o.m.Measure)
 	t.progress()
-	return t.trip(j.trial.N, o.m.Measure)
+	return t.trip(j.trial.N, &harm)
 }
 
 // unusable is why a measure cannot be compared with those before it; nil when it can.
@@ -271,8 +279,8 @@ func (t *tuner) reject(j *job, why *Rejected) error {
 	return &verdictError{Undecided, words}
 }
 
-// trip is the limit that run n on devices has broken.
-func (t *tuner) trip(n int, m *Measure) error {
+// trip is the limit that run n on devices has broken. That a host stops its switch in the baseline is an answer, and nothing to be taken back.
+func (t *tuner) trip(n int, m *Harm) error {
 	l := &t.e.Limits
 	if !t.guarded {
 		return nil
@@ -282,7 +290,7 @@ func (t *tuner) trip(n int, m *Measure) error {
 		return &tripError{fmt.Sprintf("%d packets of lossless classes were lost in run %d, and %d is the most", *m.Drops, n, l.Drops)}
 	case value(m.Watchdog) > l.Watchdog:
 		return &tripError{fmt.Sprintf("the PFC watchdog acted %d times in run %d, and %d is the most", *m.Watchdog, n, l.Watchdog)}
-	case l.Pausing > 0 && m.Pausing != nil && *m.Pausing > l.Pausing:
+	case l.Pausing > 0 && t.step != baselineStep && m.Pausing != nil && *m.Pausing > l.Pausing:
 		return &tripError{fmt.Sprintf("a host stopped its switch for %.1f%% of run %d, and %.1f%% is the most", 100**m.Pausing, n, 100*l.Pausing)}
 	}
 	return nil

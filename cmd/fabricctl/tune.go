@@ -178,7 +178,7 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 		Looks:    tuning.Looks{First: o.looks.first, Every: o.looks.every, Most: o.looks.most, Polish: o.looks.most, Confirm: o.confirm},
 		Parallel: 1, PFCAlone: o.pfcOnly || o.runner == runnerSim, Rounds: o.rounds, Now: time.Now,
 	}
-	x.exp.Objective.PausedMost, x.exp.Limits.Pausing = part1(o.paused), part1(o.pausing)
+	x.exp.Objective.PausedMost, x.exp.Limits.Pausing = part1(o.paused), o.pausing.limit(x.writes())
 	x.exp.Budget.Time = units.Duration(o.maxTime)
 	if knobs != nil {
 		x.lab.Knobs = knobs

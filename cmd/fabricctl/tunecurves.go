@@ -456,6 +456,9 @@ func (p *tunedPage) limits() []report.Block {
 	}
 	if b.Guarded {
 		rules = append(rules, fmt.Sprintf("More than %s lost in one run, or %s of a watchdog, ends the experiment and brings the baseline back.", diag.Count(int(min(b.Limits.Drops, math.MaxInt32)), "packet"), diag.Count(int(min(b.Limits.Watchdog, math.MaxInt32)), "event")))
+		if b.Limits.Pausing > 0 {
+			rules = append(rules, fmt.Sprintf("So does a host that stops its switch for more than %g %% of a run.", 100*b.Limits.Pausing))
+		}
 	}
 	if o := p.Outcome; o != nil && o.Trip != "" {
 		rules = append(rules, sentence("This one ended so: "+o.Trip))

@@ -35,7 +35,7 @@ type tuneFlags struct {
 	method           string
 	objective        tuning.Objective
 	paused           units.Percent
-	pausing          units.Percent
+	pausing          pauseLimit
 	budget           tuning.Budget
 	maxTime          time.Duration
 	window           window
@@ -64,7 +64,7 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.objective.Lexicographic, "lexicographic", false, "goodput first, and p99.9 only among those within --tie of the best")
 	f.Float64Var(&o.objective.Tie, "tie", 0, "differences up to here keep what is there (default 0.005 of J, with --lexicographic 0.01 of ln goodput)")
 	f.Var(&share{&o.paused}, "max-paused", "part of the time that no port towards a host may stand still for longer, such as 20% (default: no ceiling)")
-	f.Var(&share{&o.pausing}, "max-host-pause", "part of the time for which a host may stop its switch before the experiment ends, such as 5% (default: not looked at)")
+	f.Var(&o.pausing, "max-host-pause", "part of the time for which a host may stop its switch before an experiment that writes devices ends, such as 5%, or off (default 20%)")
 	f.IntVar(&o.budget.Runs, "max-runs", 780, "runs at most, those of the confirmation too (0 = no limit)")
 	f.DurationVar(&o.maxTime, "max-time", 0, "time at most, such as 2h (0 = no limit)")
 	f.Var(&o.window, "window", "time of day in which devices may be written, such as 22:00-04:00 (local time); the baseline is back before it ends")
@@ -142,6 +142,7 @@ func (o *tuneFlags) checkLive() error {
 		given bool
 	}{
 		{"--persist-trials", o.persist}, {"--allow-flaps", o.flaps}, {"--allow-jobs", o.jobs}, {"--accept-unverified", o.unverified}, {"--window", o.window.set}, {"--gate", o.gate != ""},
+		{"--max-host-pause", o.pausing.given},
 	} {
 		if x.given {
 			return usage("%s is for devices, and --runner sim writes none", x.flag)
@@ -185,6 +186,48 @@ func (s *share) Set(text string) error {
 }
 
 func (s *share) Type() string { return "share" }
+
+// usualHostPause is how much of the time a host may stop its switch on devices, unless somebody says otherwise: ten times of what makes a host the
+// bottleneck of a baseline, so that no host is taken for a fault that is merely loaded, and a fifth of what its port could carry. Whoever
+// sends to it, or past it, feels that.
+const usualHostPause = 20 * units.OnePercent
+
+// pauseLimit is a flag for the part of the time that a host may stop its switch, or "off".
+type pauseLimit struct {
+	most  units.Percent // 0 = it is not looked at
+	given bool
+}
+
+// limit is the part of 1 beyond which an experiment ends that writes devices; 0 = it is not looked at.
+func (l *pauseLimit) limit(writes bool) float64 {
+	if writes && !l.given {
+		return part1(usualHostPause)
+	}
+	return part1(l.most)
+}
+
+func (l *pauseLimit) String() string {
+	switch {
+	case !l.given:
+		return ""
+	case l.most == 0:
+		return "off"
+	}
+	return l.most.String()
+}
+
+func (l *pauseLimit) Set(text string) error {
+	most := units.Percent(0)
+	if text != "off" && text != "0" && text != "0%" {
+		if err := (&share{&most}).Set(text); err != nil {
+			return err
+		}
+	}
+	*l = pauseLimit{most, true}
+	return nil
+}
+
+func (l *pauseLimit) Type() string { return "share" }
 
 // looksFlag is FIRST,EVERY,MOST.
 type looksFlag struct{ first, every, most int }

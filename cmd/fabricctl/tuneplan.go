@@ -86,7 +86,11 @@ func planFacts(e *tuning.Experiment) []answer {
 	}
 	facts = append(facts, answer{label: "runs", text: fmt.Sprintf("%s; %s, seed %d", most, e.Method, e.Seed)})
 	if len(e.Context.Devices) > 0 {
-		facts = append(facts, answer{label: "writes", text: show.NameList(e.Context.Devices)})
+		ends := "a loss in a lossless class, a PFC watchdog that acts"
+		if p := e.Limits.Pausing; p > 0 {
+			ends += fmt.Sprintf(", a host that stops its switch for more than %g %% of a run", 100*p)
+		}
+		facts = append(facts, answer{label: "writes", text: show.NameList(e.Context.Devices)}, answer{label: "ends on", text: ends})
 	}
 	if len(e.Context.Ports) > 0 {
 		facts = append(facts, answer{label: "touches", text: "ports that share an object which is edited: " + show.Counted(e.Context.Ports, "port", "")})
