@@ -19,6 +19,7 @@ type arm struct {
 	runs    []*run // without gaps, but while runs are being made
 	failed  int    // rejected runs in a row
 	left    string // why it is not to be run any more
+	refused bool   // left, since devices do not take it
 	bare    bool   // it never marks: of the phase without ECN
 }
 

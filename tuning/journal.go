@@ -16,6 +16,7 @@ type History struct {
 	Said      []Said
 	Trials    []Trial           // that were begun, by number; those that a resumed process made again are there once
 	Measures  map[int]*Measured // by the number of the trial
+	NotTaken  map[int]*NotTaken // trials that devices did not take, the same
 	Decisions []Decision
 	Notices   []string
 	Restores  []Restore
@@ -37,7 +38,7 @@ type resumed struct {
 
 // Read understands the records of a journal. An error is a journal that is none of an experiment, or has been changed.
 func Read(records []journal.Record) (*History, error) {
-	h := &History{Measures: map[int]*Measured{}, trials: map[int]*Trial{}}
+	h := &History{Measures: map[int]*Measured{}, NotTaken: map[int]*NotTaken{}, trials: map[int]*Trial{}}
 	if len(records) == 0 {
 		return nil, errors.New("the experiment died before it was written down: nothing was touched")
 	}
@@ -107,6 +108,15 @@ func (h *History) read(r *journal.Record) error {
 			return fmt.Errorf("journal record %d (%s): a measure of trial %d, which was not begun, or without an outcome", r.Seq, r.Kind, m.N)
 		}
 		h.Measures[m.N] = m
+	case recRefused:
+		x, err := into[NotTaken](r)
+		if err != nil {
+			return err
+		}
+		if h.trials[x.N] == nil || h.Measures[x.N] != nil {
+			return fmt.Errorf("journal record %d (%s): trial %d was not begun, or was run", r.Seq, r.Kind, x.N)
+		}
+		h.NotTaken[x.N] = x
 	case recDecision:
 		if err := gather(r, &h.Decisions); err != nil {
 			return err
@@ -206,15 +216,15 @@ func (h *History) State(alive bool) State {
 	return Dead
 }
 
-// measured is what the journal has of a trial, which must be the one that is asked for now.
-func (h *History) measured(t *Trial) (*Measured, error) {
-	if h == nil || h.Measures[t.N] == nil {
-		return nil, nil
+// came is what the journal has of a trial, which must be the one that is asked for now: its outcome, or that it was refused.
+func (h *History) came(t *Trial) (*Measured, *NotTaken, error) {
+	if h == nil || h.Measures[t.N] == nil && h.NotTaken[t.N] == nil {
+		return nil, nil, nil
 	}
 	if was := h.trials[t.N]; was.Seed != t.Seed || was.Setting.Key() != t.Setting.Key() {
-		return nil, fmt.Errorf("trial %d of the journal is another one than the journal's measures lead to: the experiment is not the same, or the method has changed", t.N)
+		return nil, nil, fmt.Errorf("trial %d of the journal is another one than the journal's measures lead to: the experiment is not the same, or the method has changed", t.N)
 	}
-	return h.Measures[t.N], nil
+	return h.Measures[t.N], h.NotTaken[t.N], nil
 }
 
 // decided reports whether the journal has a decision.

@@ -11,6 +11,7 @@ const (
 	recApply    = "apply"    // Trial: devices and knobs are about to be brought to its setting
 	recRun      = "run"      // Trial: it is about to be run
 	recMeasure  = "measure"  // Measured
+	recRefused  = "refused"  // NotTaken: devices do not take the setting of a trial, and hold the baseline
 	recDecision = "decision" // Decision
 	recNotice   = "notice"   // Notice: what whoever reads of it should know: drift, a block that was discarded
 	recRestore  = "restore"  // Restore: the baseline is about to be brought back, or is
@@ -62,6 +63,13 @@ type Measured struct {
 	Measure  *Measure  `json:"measure"`            // null when it was rejected
 	Rejected *Rejected `json:"rejected,omitempty"` //
 	Harm     *Harm     `json:"harm,omitempty"`     // of a rejected run on devices: what their counters say of it all the same
+}
+
+// NotTaken is a trial that was not run, since devices do not take its setting.
+type NotTaken struct {
+	N      int    `json:"n"`
+	Device string `json:"device"`
+	Why    string `json:"why"`
 }
 
 // Notice is what happened besides.

@@ -364,7 +364,9 @@ func (t *tuner) notice(text string) error {
 }
 
 // onTape reports whether the next trial is in the journal already.
-func (t *tuner) onTape() bool { return t.tape != nil && t.tape.Measures[t.trials+1] != nil }
+func (t *tuner) onTape() bool {
+	return t.tape != nil && (t.tape.Measures[t.trials+1] != nil || t.tape.NotTaken[t.trials+1] != nil)
+}
 
 // at says what is done from now on.
 func (t *tuner) at(step, variable string) { t.step, t.variable = step, variable }

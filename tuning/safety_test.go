@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -24,12 +25,17 @@ type devices struct {
 	restored int
 	failAt   int   // the apply that fails, from 1
 	stuck    error // what Restore returns
+	refuses  func(string) bool
 }
 
 func (d *devices) Apply(_ context.Context, p model.Patch) error {
 	d.asked = true
 	if d.holds == p[0].Value {
 		return nil
+	}
+	if d.refuses != nil && d.refuses(p[0].Value) {
+		d.holds = ""
+		return &Refusal{Device: "leaf1", Why: "% Invalid input"}
 	}
 	if d.applies++; d.applies == d.failAt {
 		d.holds = "half of " + p[0].Value
@@ -503,4 +509,93 @@ func TestTurns(t *testing.T) {
 	if got := strings.Join(order[4:10], " "); got != "0 -4 4 4 -4 0" {
 		t.Errorf("the runs are of %s", got)
 	}
+}
+
+// TestRefusal: a setting that devices do not take is left out, in their words, and the experiment goes on as without it; wherever its journal ends, it
+// is resumed and replayed to the same.
+func TestRefusal(t *testing.T) {
+	e, d, r := site(t)
+	d.refuses = func(s string) bool { return strings.HasPrefix(s, "[4 ") || strings.HasPrefix(s, "[-4 ") }
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	if err != nil || o.State != Done || o.Verdict != Better || o.Best[0] == 4 || o.Best[0] < 2 {
+		t.Fatalf("%+v %v", o, err)
+	}
+	if !slices.Contains(o.Untested, "x 4, y 0: leaf1 refuses it: % Invalid input") || !slices.Contains(o.Untested, "x -4, y 0: leaf1 refuses it: % Invalid input") {
+		t.Errorf("not tried: %q", o.Untested)
+	}
+	h := history(t, log.recs)
+	restoredLast(t, d, h)
+	if len(h.NotTaken) == 0 || len(h.Measures) != o.Runs {
+		t.Errorf("%d refusals, %d measures of %d runs", len(h.NotTaken), len(h.Measures), o.Runs)
+	}
+	for n := range h.NotTaken {
+		if h.Measures[n] != nil {
+			t.Errorf("trial %d was refused, and run", n)
+		}
+	}
+	if ds, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() || len(ds) != len(h.Decisions) {
+		t.Errorf("replay: %v %v %v", best, whole, err)
+	}
+	asked := map[string]bool{}
+	for _, x := range h.Trials {
+		if h.NotTaken[x.N] != nil {
+			if key := x.Setting.Key(); asked[key] {
+				t.Errorf("%v was refused twice", x.Setting)
+			}
+			asked[x.Setting.Key()] = true
+		}
+	}
+	want := decided(t, log.recs)
+	for n := 1; n < len(log.recs); n += 7 {
+		e, d, r := site(t)
+		d.refuses = func(s string) bool { return strings.HasPrefix(s, "[4 ") || strings.HasPrefix(s, "[-4 ") }
+		m := &memory{recs: slices.Clone(log.recs[:n])}
+		if _, err := Resume(t.Context(), e, history(t, m.recs), Lab{Runner: r, Bench: d}, m, nil); err != nil || decided(t, m.recs) != want {
+			t.Fatalf("after %d records: %v, or it decides otherwise", n, err)
+		}
+	}
+}
+
+// TestRefusedAnywhere: whichever settings devices refuse, what holds now among them from some time on, an experiment ends with the baseline back.
+func TestRefusedAnywhere(t *testing.T) {
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		e, d, r := site(t)
+		e.Method = []Method{OFAT, NelderMead, FullGrid}[seed%3]
+		if seed%3 == 2 {
+			e.Space.Vars[1].Ladder = []float64{-2, 0, 2}
+		}
+		share, from := rnd.Float64(), rnd.IntN(80)
+		no := map[string]bool{}
+		d.refuses = func(s string) bool {
+			if _, known := no[s]; !known {
+				no[s] = rnd.Float64() < share
+			}
+			return no[s] && d.applies > from && s != "[0 0]"
+		}
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+		if err != nil || o.State != Done {
+			t.Errorf("seed %d: %+v %v", seed, o, err)
+		}
+		h := history(t, log.recs)
+		restoredLast(t, d, h)
+		if _, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() {
+			t.Errorf("seed %d: replay: %v %v %v", seed, best, whole, err)
+		}
+	}
+}
+
+// TestRefusedStart: what devices hold cannot be what they refuse: nobody knows what that means, so it ends the experiment.
+func TestRefusedStart(t *testing.T) {
+	e, d, r := site(t)
+	d.refuses = func(s string) bool { return s == "[0 0]" && d.applies > 3 }
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	var no *Refusal
+	if o.State != Stopped || !errors.As(err, &no) {
+		t.Errorf("%+v %v", o, err)
+	}
+	restoredLast(t, d, history(t, log.recs))
 }

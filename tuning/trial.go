@@ -26,8 +26,9 @@ type Runner interface {
 
 // Bench is devices that settings are tried on.
 type Bench interface {
-	// Apply brings the devices to the model with p in it, and has read that back when it returns nil. After an error the
-	// devices are somewhere between. It is called before each run: when the devices have p already, it sees to it that they keep
+	// Apply brings the devices to the model with p in it, and has read that back when it returns nil. A *Refusal is a setting that the
+	// devices do not take: they hold what they held before the first Apply, and have been read. After any other error they are somewhere
+	// between, or it is not known where. It is called before each run: when the devices have p already, it sees to it that they keep
 	// it for as long as a run may take.
 	Apply(ctx context.Context, p model.Patch) error
 	// Restore brings the devices back to what they held before the first Apply, and has read that back when it returns nil.
@@ -68,6 +69,16 @@ func (m *Measured) harm() Harm {
 	}
 	return Harm{}
 }
+
+// Refusal is a setting that a device does not take, or that a plan for it refuses. It says something about the setting and nothing about the
+// device, whose state is known: the setting is left out, and the experiment goes on.
+type Refusal struct {
+	Device string
+	Why    string // in the device's own words
+}
+
+// Error names the device.
+func (r *Refusal) Error() string { return r.Device + " refuses it: " + r.Why }
 
 // Lost is a device that does not answer any more, or a Bench that does not know what its devices hold. It ends the
 // experiment, and the baseline is restored as far as that goes.

@@ -80,6 +80,7 @@ func (t *tuner) missing(n int, arms []*arm) (jobs []job) {
 // outcome is what came of a job.
 type outcome struct {
 	m   Measured
+	no  *NotTaken // devices do not take its setting: there is no m
 	err error
 }
 
@@ -91,6 +92,10 @@ func (t *tuner) make(ctx context.Context, jobs []job) error {
 		j.trial = Trial{N: t.trials, Setting: j.a.setting, Seed: t.seed(j.a.first + j.i), Workload: WorkloadAt(t.e.Workload, t.vars, j.a.setting)}
 	}
 	for len(jobs) > 0 {
+		if jobs[0].a.refused { // devices take one setting at a time, and so is what they refuse
+			jobs = jobs[1:]
+			continue
+		}
 		if b := time.Duration(t.e.Budget.Time); b > 0 && t.spent+t.kept() >= b {
 			return errBudget
 		}
@@ -137,18 +142,24 @@ func (t *tuner) together(ctx context.Context, jobs []job) error {
 	var wg sync.WaitGroup
 	for i := range jobs {
 		j := &jobs[i]
-		m, err := t.tape.measured(&j.trial)
+		m, no, err := t.tape.came(&j.trial)
 		switch {
 		case err != nil:
 			return err
 		case m != nil:
 			out[i].m = *m
 			continue
+		case no != nil:
+			out[i].no = no
+			continue
 		case t.lab.Runner == nil:
 			return errTape
 		}
-		if err := t.prepare(ctx, j); err != nil {
+		if out[i].no, err = t.refused(j, t.prepare(ctx, j)); err != nil {
 			return err
+		}
+		if out[i].no != nil {
+			continue
 		}
 		wg.Go(func() { out[i] = t.run(ctx, j.trial) })
 	}
@@ -176,6 +187,17 @@ func (t *tuner) prepare(ctx context.Context, j *job) error {
 	return t.log.Put(recRun, &j.trial)
 }
 
+// refused is what devices said when they did not take the setting of a trial, once it is written down; any other err is returned. What there
+// was cannot be refused: they held it.
+func (t *tuner) refused(j *job, err error) (*NotTaken, error) {
+	var r *Refusal
+	if !errors.As(err, &r) || j.a.key == t.start.key {
+		return nil, err
+	}
+	no := &NotTaken{N: j.trial.N, Device: r.Device, Why: r.Why}
+	return no, t.log.Append(recRefused, no)
+}
+
 // run makes a run.
 func (t *tuner) run(ctx context.Context, trial Trial) outcome {
 	o, err := t.lab.Runner.Run(ctx, trial)
@@ -201,8 +223,12 @@ func (t *tuner) run(ctx context.Context, trial Trial) outcome {
 
 // take writes down what came of a job and counts it.
 func (t *tuner) take(j *job, o *outcome) error {
-	if o.err != nil {
+	switch {
+	case o.err != nil:
 		return o.err
+	case o.no != nil:
+		t.leave(j, o.no)
+		return nil
 	}
 	if t.tape == nil || t.tape.Measures[j.trial.N] == nil {
 		if err := t.log.Put(recMeasure, &o.m); err != nil {
@@ -230,6 +256,14 @@ func (t *tuner) take(j *job, o *outcome) error {
 	j.a.runs[j.i] = t.valued(o.m.Measure)
 	t.progress()
 	return t.trip(j.trial.N, &harm)
+}
+
+// leave leaves a setting out that devices do not take. That is no run.
+func (t *tuner) leave(j *job, no *NotTaken) {
+	words := no.Device + " refuses it: " + no.Why
+	j.a.left, j.a.refused = words, true
+	t.miss(t.words(j.a.setting) + ": " + words)
+	t.tell(Event{Notice: t.words(j.a.setting) + " is left out: " + words})
 }
 
 // unusable is why a measure cannot be compared with those before it; nil when it can.

@@ -334,11 +334,8 @@ func (b *tuneBench) unmoved(p *rollout.Plan) error {
 
 // try carries out a plan as a trial.
 func (b *tuneBench) try(ctx context.Context, p *rollout.Plan) error {
-	if why, hint := show.Leave(p, b.o.Leave); why != "" {
-		return fail(exitRefused, strings.ReplaceAll(hint, "--allow-disruptive", "--allow-flaps"), "%s", why)
-	}
-	if err := cmp.Or(p.Refusal(), p.Unwritable()); err != nil {
-		return refusal(err)
+	if err := b.refusesPlan(ctx, p); err != nil {
+		return err
 	}
 	for i := range p.Devices {
 		if d := &p.Devices[i]; len(d.Steps) > 0 && len(b.o.Devices) > 0 && !slices.Contains(b.o.Devices, d.Name) {
@@ -359,19 +356,7 @@ func (b *tuneBench) try(ctx context.Context, p *rollout.Plan) error {
 		b.reset = ""
 		return nil
 	}
-	for _, x := range r.Results {
-		switch {
-		case x.Outcome == rollout.Unknown, x.Outcome == rollout.NeedsHands:
-			return &tuning.Lost{Device: x.Device, Err: errors.New(x.Message)}
-		case x.Cause == rollout.Interrupted:
-			return context.Cause(ctx)
-		case x.Cause != rollout.None:
-			return &tuning.Lost{Device: x.Device, Err: fmt.Errorf("the setting could not be applied: %s", x.Message)}
-		case !x.Reverts.IsZero() && (b.due.IsZero() || x.Reverts.Before(b.due)):
-			b.due = x.Reverts
-		}
-	}
-	return nil
+	return b.came(ctx, r.Results)
 }
 
 // nextRun is the id of the next run: that of the experiment, and a number.

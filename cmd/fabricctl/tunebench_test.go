@@ -332,12 +332,58 @@ func TestTuneBenchTrouble(t *testing.T) {
 	})
 	t.Run("a device that refuses", func(t *testing.T) {
 		x := b.open(t, "exp-2")
+		var no *tuning.Refusal
 		leaf.SetFaults(eos.Faults{Reject: regexp.MustCompile("maximum-threshold 2000000")})
+		if err := x.Apply(t.Context(), kmax("2000KB")); !errors.As(err, &no) || no.Device != "leaf1" || !strings.Contains(no.Why, "Invalid input") || !strings.Contains(no.Why, "maximum-threshold") {
+			t.Errorf("%v", err)
+		}
+		b.same(t, old, "after a refusal of leaf1")
+		spine.Fault(sonic.Faults{Set: sonic.Refuse, Times: 1})
+		if err := x.Apply(t.Context(), kmax("2400KB")); !errors.As(err, &no) || no.Device != "spine1" || no.Why == "" {
+			t.Errorf("%v", err)
+		}
+		b.same(t, old, "after a refusal of spine1")
+		if err := x.Apply(t.Context(), kmax("3200KB")); err != nil {
+			t.Error(err)
+		}
+		if err := x.Apply(t.Context(), kmax("2400KB")); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+		b.same(t, old, "after")
+	})
+	t.Run("a device that refuses, and does not let go", func(t *testing.T) {
+		x := b.open(t, "exp-2b")
+		leaf.SetFaults(eos.Faults{Reject: regexp.MustCompile("maximum-threshold 2000000")})
+		spine.Fault(sonic.Faults{After: func(db sonic.DB) { db.Set("PORT", "Ethernet0", "mtu", "1500") }})
 		var lost *tuning.Lost
-		if err := x.Apply(t.Context(), kmax("2000KB")); !errors.As(err, &lost) || lost.Device != "leaf1" || !strings.Contains(err.Error(), "Invalid input") {
+		if err := x.Apply(t.Context(), kmax("2000KB")); !errors.As(err, &lost) {
 			t.Errorf("%v", err)
 		}
 		leaf.SetFaults(eos.Faults{})
+		spine.Fault(sonic.Faults{})
+		spine.Edit(func(db sonic.DB) { db.Set("PORT", "Ethernet0", "mtu", "9214") })
+		if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+		b.same(t, old, "after")
+	})
+	t.Run("a plan that refuses", func(t *testing.T) {
+		x := b.open(t, "exp-2c")
+		var no *tuning.Refusal
+		if err := x.Apply(t.Context(), patchOf("classes.training.pfc.xoff", "10MB")); !errors.As(err, &no) || !strings.HasPrefix(no.Device, "the plan of ") {
+			t.Errorf("%v", err)
+		}
+		b.same(t, old, "after a plan that was refused")
+		b.must(t, exitOK, "hold", "leaf1", "--for", "1h", "--reason", "optics")
+		var lost *tuning.Lost
+		if err := x.Apply(t.Context(), kmax("2000KB")); !errors.As(err, &lost) || lost.Device != "leaf1" || !strings.Contains(err.Error(), "leaf1 is held until") {
+			t.Errorf("leaf1 is held: %v", err)
+		}
+		b.same(t, old, "while it is held")
+		b.must(t, exitOK, "hold", "release", "leaf1")
 		if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context())); err != nil {
 			t.Error(err)
 		}
@@ -355,7 +401,8 @@ func TestTuneBenchTrouble(t *testing.T) {
 	})
 	t.Run("flaps", func(t *testing.T) {
 		x := b.open(t, "exp-4")
-		if err := x.Apply(t.Context(), patchOf("classes.training.priority", "4")); err == nil || !strings.Contains(err.Error(), "flap") {
+		var no *tuning.Refusal
+		if err := x.Apply(t.Context(), patchOf("classes.training.priority", "4")); !errors.As(err, &no) || !strings.Contains(err.Error(), "--allow-flaps") {
 			t.Errorf("%v", err)
 		}
 		if err := errors.Join(x.Restore(t.Context()), x.Close(t.Context())); err != nil {
