@@ -55,7 +55,9 @@ type tuner struct {
 	tail           int8 // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
 	clock          time.Time
 	spent          time.Duration
-	applied        string // key of the setting that devices and knobs have; "" = not known
+	moved          runTimes // of runs before which something was written
+	ran            string   // key of the setting of the last run
+	applied        string   // key of the setting that devices and knobs have; "" = not known
 	externals      map[string]float64
 	touched        bool // something was moved, or may have been
 }
@@ -209,11 +211,13 @@ func (t *tuner) carry(ctx context.Context) (Outcome, error) {
 // search is the experiment without what comes after it. The error is what kept it from going on.
 func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 	t.start = t.armOf(t.e.Start)
-	t.cur = t.start
+	t.cur, t.ran = t.start, t.start.key
 	err = t.explore(ctx)
 	o = Outcome{State: Done, Verdict: NoDifference}
+	unused := ""
 	if errors.Is(err, errBudget) {
 		o.State, o.Spent, err = Stopped, true, nil
+		unused = t.unused()
 		t.untested = append(t.untested, fmt.Sprintf("what would have come after %d runs: the budget was spent (%s)", t.runs, t.step))
 	}
 	if err == nil {
@@ -224,6 +228,9 @@ func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 		}
 	}
 	t.conclude(&o, err)
+	if o.Words != "" && o.Confirmed == nil {
+		o.Words += unused
+	}
 	var v *verdictError
 	var trip *tripError
 	switch {
@@ -271,6 +278,23 @@ func (t *tuner) conclude(o *Outcome, err error) {
 	}
 	if o.Words != "" {
 		o.Words += t.without(o.Best)
+	}
+}
+
+// unused says what of a budget that is spent was kept for a confirmation, where there is nothing to confirm.
+func (t *tuner) unused() string {
+	b := &t.e.Budget
+	switch kept := t.reserve(); {
+	case t.cur != t.start:
+		return ""
+	case b.Time > 0 && t.spent+t.kept() >= time.Duration(b.Time):
+		return fmt.Sprintf("; %s of %s were used, and the rest was kept for a confirmation that was not needed", t.spent.Round(time.Second), b.Time)
+	default:
+		words := fmt.Sprintf("; %d of %d runs were made, and %d were kept for a confirmation that was not needed", t.runs, b.Runs, kept)
+		if left := b.Runs - t.runs - kept; left > 0 {
+			words += fmt.Sprintf(": the other %d are too few for what comes next", left)
+		}
+		return words
 	}
 }
 

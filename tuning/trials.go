@@ -128,13 +128,38 @@ func (t *tuner) reserve() int {
 	return 2 * t.confirmPairs()
 }
 
-// kept is the time that the confirmation is likely to take, by what runs took until now.
+// kept is the time that the confirmation is likely to take, by what runs took until now. On devices a run before which something is written takes
+// longer, and in a confirmation (A B B A) half of the runs are such; one more is for bringing the baseline back, and during the search one for the run
+// that is about to be made.
 func (t *tuner) kept() time.Duration {
 	if t.runs == 0 {
 		return 0
 	}
-	return t.spent / time.Duration(t.runs) * time.Duration(t.reserve())
+	n := t.reserve()
+	if t.moved.n == 0 {
+		return t.spent / time.Duration(t.runs) * time.Duration(n)
+	}
+	writes, more := 2, 2
+	if t.drifts {
+		writes = n/2 + 1
+	}
+	if t.confirming {
+		more = 1
+	}
+	still := t.moved.mean()
+	if n := t.runs - t.moved.n; n > 0 {
+		still = (t.spent - t.moved.took) / time.Duration(n)
+	}
+	return still*time.Duration(max(n-writes, 0)) + t.moved.mean()*time.Duration(min(writes, n)+more)
 }
+
+// runTimes are runs, and the time that they took.
+type runTimes struct {
+	n    int
+	took time.Duration
+}
+
+func (r *runTimes) mean() time.Duration { return r.took / time.Duration(max(r.n, 1)) }
 
 // together makes runs at the same time.
 func (t *tuner) together(ctx context.Context, jobs []job) error {
@@ -236,10 +261,17 @@ func (t *tuner) take(j *job, o *outcome) error {
 		}
 	}
 	t.runs++
+	took := time.Duration(0)
 	if at := t.tape.from(j.trial.N, t.clock); o.m.At.After(at) { // a process that stood still has spent nothing
-		t.spent += o.m.At.Sub(at)
+		took = o.m.At.Sub(at)
+		t.spent += took
 		t.clock = o.m.At
 	}
+	if (t.guarded || t.externals != nil) && j.a.key != t.ran { // something was written for it
+		t.moved.n++
+		t.moved.took += took
+	}
+	t.ran = j.a.key
 	why := o.m.Rejected
 	if why == nil {
 		why = t.unusable(o.m.Measure)

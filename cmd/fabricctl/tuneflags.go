@@ -141,7 +141,12 @@ func (o *tuneFlags) checkLive() error {
 		flag  string
 		given bool
 	}{
-		{"--persist-trials", o.persist}, {"--allow-flaps", o.flaps}, {"--allow-jobs", o.jobs}, {"--accept-unverified", o.unverified}, {"--window", o.window.set}, {"--gate", o.gate != ""},
+		{"--persist-trials", o.persist},
+		{"--allow-flaps", o.flaps},
+		{"--allow-jobs", o.jobs},
+		{"--accept-unverified", o.unverified},
+		{"--window", o.window.set},
+		{"--gate", o.gate != ""},
 		{"--max-host-pause", o.pausing.given},
 	} {
 		if x.given {
