@@ -130,6 +130,9 @@ func (d *drawing) head() {
 func (d *drawing) panel(p *Panel, first, last bool) {
 	s, shown, told := p.scale()
 	d.y += lineHigh + 6
+	if !first { // below the lowest number of the axis above
+		d.y += 5
+	}
 	d.text("axis", 8, d.y-4, axisText(p.Y.Label, s.unit))
 	d.legend(p)
 	for _, t := range told {
@@ -169,7 +172,7 @@ func (d *drawing) panel(p *Panel, first, last bool) {
 		d.marks(m, slices.Index(names, m.Name), s, top)
 	}
 	d.empty("rect", "class", "frame", "x", num(leftOf), "y", num(top), "width", num(width), "height", num(d.plot))
-	if !p.drawn() {
+	if !slices.ContainsFunc(names, p.drawn) {
 		d.text("caption mid", leftOf+width/2, top+d.plot/2, "nothing was measured")
 	}
 	d.y = top + d.plot
@@ -286,10 +289,10 @@ func (p *Panel) beyond(lo, hi float64) (least, most float64) {
 	return back(at(lo) - room), back(at(hi) + room)
 }
 
-// drawn reports whether a panel has a point.
-func (p *Panel) drawn() bool {
-	return slices.ContainsFunc(p.Lines, func(l Line) bool { return slices.ContainsFunc(l.Y, finite) }) ||
-		slices.ContainsFunc(p.Marks, func(m Marks) bool { return slices.ContainsFunc(m.Y, finite) })
+// drawn reports whether a panel has a point of that name.
+func (p *Panel) drawn(name string) bool {
+	return slices.ContainsFunc(p.Lines, func(l Line) bool { return l.Name == name && slices.ContainsFunc(l.Y, finite) }) ||
+		slices.ContainsFunc(p.Marks, func(m Marks) bool { return m.Name == name && slices.ContainsFunc(m.Y, finite) })
 }
 
 // names are those of the lines and then of the marks, in their order, each once.
@@ -340,6 +343,9 @@ func (d *drawing) legend(p *Panel) {
 		names = nil
 	}
 	for i, n := range names {
+		if !p.drawn(n) {
+			continue
+		}
 		if i == mostNames && len(names) > mostNames+1 {
 			entry(fmt.Sprintf("and %d more", len(names)-i), -1)
 			return
@@ -414,16 +420,6 @@ func (d *drawing) grid(s scale, top float64) {
 		y := top + d.plot - s.place(v, d.plot)
 		d.line("grid", leftOf, y, wide-rightOf, y)
 		d.text("tick end", leftOf-5, y+4, texts[i])
-	}
-}
-
-// levelNames writes the names of levels at the right, above their lines, the lower ones out of the way of the higher.
-func (d *drawing) levelNames(p *Panel, s scale, shown []Level, top float64) {
-	free := top + 11
-	for _, l := range slices.Backward(shown) {
-		y := max(top+d.plot-s.place(l.Y, d.plot)-3, free)
-		d.text("levelname end", wide-rightOf-4, y, cut(l.Name+" "+p.Y.Of.text(l.Y), perLine-10))
-		free = y + 13
 	}
 }
 

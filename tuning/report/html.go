@@ -143,11 +143,11 @@ func (t Table) html(w *writer) {
 	if label == "" {
 		label = strings.Join(t.Head, ", ")
 	}
+	if t.Caption != "" {
+		w.say("p", t.Caption, "class", "caption") // of a table it would scroll away
+	}
 	w.open("div", "class", "wide", "tabindex", "0", "role", "region", "aria-label", label) // scrolls by itself where it is too wide
 	w.open("table")
-	if t.Caption != "" {
-		w.say("caption", t.Caption)
-	}
 	w.open("thead")
 	w.open("tr")
 	for i, h := range t.Head {

@@ -19,7 +19,7 @@ a{color:var(--link)}
 .answer.bad{border-color:var(--bad)}
 .answer .head{font-size:1.12rem;font-weight:600}
 .answer p{margin:.25rem 0}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.6rem;margin:1rem 0}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.9rem,1fr));gap:.6rem;margin:1rem 0}
 .facts div{border:1px solid var(--line);border-radius:.25rem;padding:.5rem .75rem}
 .facts dt{color:var(--soft);font-size:.85rem}
 .facts dd{margin:0}
@@ -28,10 +28,12 @@ a{color:var(--link)}
 nav ol{display:flex;flex-wrap:wrap;gap:.1rem 1.2rem;padding:0;list-style:none;font-size:.92rem}
 .wide{overflow-x:auto;margin:.8rem 0}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums;overflow-wrap:normal}
-caption{text-align:left;color:var(--soft);padding:.2rem 0 .4rem}
+p.caption{color:var(--soft);font-size:.9rem;margin:1rem 0 0;break-after:avoid}
+p.caption+.wide{margin-top:.2rem}
 th,td{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600;white-space:nowrap}
 th.number,td.number{text-align:right;white-space:nowrap}
+@media (min-width:40rem){td:first-child:not(.number){min-width:7.6rem}}
 tr.strong td{background:var(--pale)}
 tr.strong td:first-child{font-weight:600}
 figure{margin:1rem 0;break-inside:avoid}
@@ -46,7 +48,7 @@ summary{cursor:pointer;color:var(--soft)}
 .tag.good{color:var(--good)}
 .tag.careful{color:var(--careful)}
 .tag.bad{color:var(--bad)}
-pre{margin:0;padding:.7rem .9rem;background:var(--pale);border-radius:.25rem;font:.85rem/1.45 ui-monospace,"DejaVu Sans Mono","Liberation Mono",Menlo,Consolas,monospace;overflow-wrap:normal}
+pre{margin:0;padding:.7rem .9rem;background:var(--pale);border-radius:.25rem;font:.85rem/1.45 ui-monospace,"DejaVu Sans Mono","Liberation Mono",Menlo,Consolas,monospace;white-space:pre-wrap}
 .wide:has(pre){background:var(--pale)}
 .plus{color:var(--plus)}
 .minus{color:var(--minus)}
@@ -61,7 +63,6 @@ main{max-width:none;padding:0}
 nav,summary{display:none}
 h2{break-after:avoid}
 .wide{overflow:visible}
-pre{white-space:pre-wrap}
 thead{display:table-header-group}
 tr{break-inside:avoid}
 figure svg{max-width:23rem}

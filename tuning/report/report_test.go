@@ -144,6 +144,28 @@ func TestLevelsOutside(t *testing.T) {
 	}
 }
 
+// TestLevelNameAside: the name of a level gives way to a point, and a kind of points that there are none of is not in the legend.
+func TestLevelNameAside(t *testing.T) {
+	chart := func(x ...float64) Chart {
+		return Chart{X: Axis{"alpha", Factor}, Panels: []Panel{{
+			Y: Axis{"J", Share}, Free: true, Levels: []Level{{"start", 0}},
+			Marks: []Marks{{Name: "tried"}, {Name: "breaks a limit", X: append(x, 0, 9), Y: []float64{.01, .01, .5, -.5}}},
+		}}}
+	}
+	for _, c := range []struct {
+		x    []float64
+		want string
+	}{{[]float64{0, 5}, "levelname end"}, {[]float64{5, 9}, "levelname"}, {[]float64{0, 9}, "levelname"}} {
+		texts, _ := parse(t, SVG(chart(c.x...)))
+		if d := cmp.Diff([]string{"start 0%"}, texts[c.want]); d != "" {
+			t.Errorf("points at %v (-want +got)\n%s", c.x, d)
+		}
+		if d := cmp.Diff([]string{"breaks a limit"}, texts["legend"]); d != "" {
+			t.Errorf("legend (-want +got)\n%s", d)
+		}
+	}
+}
+
 // TestSVGIsText: what names hold cannot become an element, an attribute or a control character.
 func TestSVGIsText(t *testing.T) {
 	evil := `</text><script>alert(1)</script>"'&` + "\x00\x1b[2J\u202e\xff\ufffe]]>"
