@@ -111,7 +111,7 @@ func (p *tunedPage) moved(d *tuning.Decision) int {
 
 // race are the settings that formulas gave, with what each came to.
 func (p *tunedPage) race() []report.Block {
-	t := p.table("Starts that formulas give, each against what there was.", "start")
+	t := p.table("Starts that formulas give, each against what there was.", p.vars, "start")
 	why := report.List{}
 	names := map[string][]string{} // by setting
 	var tried []*tuning.Tried
@@ -132,12 +132,14 @@ func (p *tunedPage) race() []report.Block {
 			}
 		}
 	}
-	for _, b := range p.bands(tried) {
-		t.Rows = append(t.Rows, p.row(&b, p.formula(names[b.Setting.Key()][0])))
+	bands := p.bands(tried)
+	for i := range bands {
+		t.Rows = append(t.Rows, p.row(&bands[i], p.formula(names[bands[i].Setting.Key()][0])))
 	}
 	if t.Rows = append(t.Rows, missed...); len(t.Rows) == 0 {
 		return nil
 	}
+	p.finish(&t, bands)
 	return []report.Block{t, why}
 }
 
@@ -152,11 +154,11 @@ func (p *tunedPage) formula(name string) string {
 	}
 }
 
-// table is an empty table of settings: columns of the caller, a column for each variable, and those of measured. A note may follow.
-func (p *tunedPage) table(caption string, before ...string) report.Table {
+// table is an empty table of settings: columns of the caller, a column for each variable or for some, those of measured, and one for notes.
+func (p *tunedPage) table(caption string, vars []tuning.Variable, before ...string) report.Table {
 	t := report.Table{Caption: caption, Head: before}
-	for i := range p.vars {
-		t.Head = append(t.Head, p.vars[i].Name)
+	for i := range vars {
+		t.Head = append(t.Head, vars[i].Name)
 	}
 	t.Head = append(append(t.Head, measuredHead()...), "")
 	for i := len(before); i < len(t.Head)-1; i++ {
@@ -165,16 +167,34 @@ func (p *tunedPage) table(caption string, before ...string) report.Table {
 	return t
 }
 
-// row is a band in such a table.
+// row is a band in such a table. Which limit it breaks stands below, under the limits.
 func (p *tunedPage) row(b *band, before ...string) report.Row {
-	return report.Row{Cells: slices.Concat(before, b.values(p.vars), p.measured(b), []string{b.note(p.vars)}), Strong: p.changed() && b.Setting.Key() == p.best.Key()}
+	note := ""
+	if b.Broken != "" {
+		note = "breaks a limit"
+	} else if b.twin != nil {
+		note = b.note(p.vars)
+	}
+	return report.Row{Cells: slices.Concat(before, b.values(p.vars), p.measured(b), []string{note}), Strong: p.changed() && b.Setting.Key() == p.best.Key()}
+}
+
+// finish takes away the column for notes where there are none, and says what rows of several values are.
+func (p *tunedPage) finish(t *report.Table, bands []band) {
+	last := len(t.Head) - 1
+	if !slices.ContainsFunc(t.Rows, func(r report.Row) bool { return len(r.Cells) > last && r.Cells[last] != "" }) {
+		t.Head = t.Head[:last]
+	}
+	if slices.ContainsFunc(bands, func(b band) bool { return len(b.all) > 1 }) {
+		t.Caption = strings.TrimSpace(t.Caption + " Rows of several values are settings that no run tells apart: the same packets at each.")
+	}
 }
 
 // flat is a ladder that changes nothing: one row says it all.
 func (p *tunedPage) flat(d *tuning.Decision, v int, arms []*tuning.Tried) report.Table {
-	t := p.table(sentence(fmt.Sprintf("%s: the same packets at every level, in each run that they share, so there is no picture; %s does nothing here, as far as this load goes", stepName(d), p.vars[v].Name)))
+	t := p.table(sentence(fmt.Sprintf("%s: the same packets at every level, in each run that they share, so there is no picture; %s does nothing here, as far as this load goes", stepName(d), p.vars[v].Name)), p.vars)
 	b := band{Tried: slices.MaxFunc(arms, func(x, y *tuning.Tried) int { return cmp.Compare(x.Runs, y.Runs) }), all: arms, at: v}
 	t.Rows = []report.Row{{Cells: p.row(&b).Cells}} // it is all the same
+	p.finish(&t, nil)
 	return t
 }
 
@@ -203,7 +223,6 @@ func (p *tunedPage) ladder(d *tuning.Decision, v int) []*tuning.Tried {
 
 // curve is a ladder as a picture.
 func (p *tunedPage) curve(d *tuning.Decision, v int, arms []*tuning.Tried) report.Picture {
-	x := &p.vars[v]
 	c := p.chart(v, arms, true)
 	c.Title = stepName(d)
 	c.Caption = "With " + p.others(v, arms[0].Setting) + "."
@@ -224,14 +243,15 @@ func (p *tunedPage) curve(d *tuning.Decision, v int, arms []*tuning.Tried) repor
 		place("before", d.From)
 		place("after", d.To)
 	}
-	pic := report.Picture{Chart: c, Numbers: report.Table{Head: append(append([]string{x.Name}, measuredHead()...), ""), Numbers: []int{0, 1, 2, 3, 4}}}
-	for _, b := range p.bands(arms[:min(len(arms), mostRows)]) {
-		row := p.row(&b)
-		row.Cells = slices.Delete(row.Cells, 0, len(p.vars))
-		row.Cells = append([]string{b.value(p.vars, v)}, row.Cells...)
-		pic.Numbers.Rows = append(pic.Numbers.Rows, row)
+	numbers, bands := p.table(strings.TrimSpace(c.Title+". "+c.Caption), p.vars[v:v+1]), p.bands(arms[:min(len(arms), mostRows)])
+	for i := range bands {
+		row := p.row(&bands[i])
+		last := len(row.Cells) - 1
+		row.Cells = slices.Concat(row.Cells[v:v+1], row.Cells[len(p.vars):last], []string{cmp.Or(bands[i].Broken, row.Cells[last])}) // there is room for it
+		numbers.Rows = append(numbers.Rows, row)
 	}
-	return pic
+	p.finish(&numbers, bands)
+	return report.Picture{Chart: c, Numbers: numbers}
 }
 
 // others are the values of all variables but one.
@@ -347,7 +367,7 @@ func (p *tunedPage) pareto() []report.Block {
 	if n < 2 {
 		return nil
 	}
-	table := p.table("Settings that nothing tried surely beats in one of the two without being worse in the other.")
+	table := p.table("Settings that nothing tried surely beats in one of the two without being worse in the other.", p.vars)
 	shown := slices.DeleteFunc(p.those(front), func(t *tuning.Tried) bool { return t.Tail.N == 0 })
 	for _, t := range shown {
 		put(&edge, t)
@@ -359,6 +379,7 @@ func (p *tunedPage) pareto() []report.Block {
 	if len(rows) > mostRows {
 		table.Caption += fmt.Sprintf(" The first %d of %d.", mostRows, len(rows))
 	}
+	p.finish(&table, rows)
 	c := report.Chart{
 		Title: "Goodput against p99.9", Caption: "Each point is a setting: to the right is more goodput, further down is less latency. Along the edge one is had for the other; the exchange rate of J picks the place.",
 		X: report.Axis{Label: "goodput", Of: report.Rate}, Panels: []report.Panel{{Y: report.Axis{Label: "p99.9", Of: report.Time}, LogY: true, Tall: true}},

@@ -80,8 +80,15 @@ func (p *tunedPage) answer() report.Answer {
 		}
 		a.Text = append(a.Text, p.idle()...)
 	}
+	if words := p.unheld(); words != "" {
+		a.Tone, a.Head, a.Text = report.Bad, "What there is breaks a limit, and nothing better was found.", append(a.Text, sentence(words))
+	}
 	switch o.Verdict {
-	case tuning.HostBound, tuning.WrongClass, tuning.Infeasible:
+	case tuning.HostBound:
+		a.Tone, a.Head = report.Bad, "It is not the fabric: a host is slow."
+	case tuning.WrongClass:
+		a.Tone, a.Head = report.Bad, "Nothing can be said: the load does not run in this class."
+	case tuning.Infeasible:
 		a.Tone = report.Bad
 	case tuning.Undecided:
 		a.Tone = report.Careful
@@ -122,7 +129,7 @@ func (p *tunedPage) idle() []string {
 	}
 	words := []string{sentence(andList(names) + agree(names, " does", " do") + " nothing here, as far as this load goes")}
 	if len(along) > 0 {
-		words = append(words, sentence(fmt.Sprintf("%s %s moved together with others all the same; to keep what there is, leave %s out of --variables", andList(along), agree(along, "was", "were"), agree(along, "it", "them"))))
+		words = append(words, sentence(fmt.Sprintf("%s %s moved together with others all the same; to keep what there is, leave %s out of the variables that are moved", andList(along), agree(along, "was", "were"), agree(along, "it", "them"))))
 	}
 	return words
 }
@@ -174,7 +181,7 @@ func (p *tunedPage) facts() []report.Fact {
 		before, after := p.confirmed(c)
 		f := report.Fact{Name: "goodput", Value: changePercent(c.Goodput), Note: rangeText(changed(c.Goodput))}
 		if before != nil && after != nil {
-			f.Value, f.Note = rate(units.BitRate(after.Goodput.Est)), "from "+rate(units.BitRate(before.Goodput.Est))+withEffect(c.Goodput)
+			f.Value, f.Note = goodputOf(after), "from "+goodputOf(before)+" on fresh seeds"+withEffect(c.Goodput)
 		}
 		fs = append(fs, f)
 		if c.Tail == nil {
@@ -182,7 +189,7 @@ func (p *tunedPage) facts() []report.Fact {
 		}
 		f = report.Fact{Name: "p99.9", Value: changePercent(c.Tail), Note: rangeText(changed(c.Tail))}
 		if before != nil && after != nil {
-			f.Value, f.Note = latency(after.Tail.Est), "from "+latency(before.Tail.Est)+withEffect(c.Tail)
+			f.Value, f.Note = tailOf(after), "from "+tailOf(before)+" on fresh seeds"+withEffect(c.Tail)
 		}
 		fs = append(fs, f)
 	case best != nil && best.Runs > 0:
@@ -192,7 +199,7 @@ func (p *tunedPage) facts() []report.Fact {
 		}
 	}
 	if c != nil && c.J != nil {
-		fs = append(fs, report.Fact{Name: "J", Value: percent(c.J.Est) + " %", Note: fmt.Sprintf("%s, on %s of fresh seeds, as are the two before", rangeText(c.J), diag.Plural(c.J.N, "pair of runs", "pairs of runs"))})
+		fs = append(fs, report.Fact{Name: "J", Value: percent(c.J.Est) + " %", Note: fmt.Sprintf("%s, %s on fresh seeds", rangeText(c.J), diag.Count(c.J.N, "pair"))})
 	}
 	runs := report.Fact{Name: "runs", Value: strconv.Itoa(p.Runs), Note: p.word()}
 	if p.Rejected > 0 {

@@ -97,6 +97,9 @@ func tuneAnswers(r *tuneJSON, h *tuning.History) []answer {
 	if r.State != tuning.Done {
 		facts = append(facts, answer{"state", stateWords(r), stateStyle(r.State)})
 	}
+	if words := triedWhole(r, h).unheld(); words != "" {
+		facts = append(facts, answer{"limits", words, show.Red})
+	}
 	facts = append(facts, answer{"start", tuning.SettingText(b.Vars, b.Start), show.Plain})
 	if o.Best.Key() != b.Start.Key() {
 		facts = append(facts, answer{"best", tuning.SettingText(b.Vars, o.Best), show.Plain})

@@ -247,3 +247,22 @@ func (s *triedSet) dull(ds []tuning.Decision) (names, along []string) {
 	}
 	return names, along
 }
+
+// unheld says that what stays in place breaks a limit, and whether something else does not; "" when all is well, or when the result is another.
+func (s *triedSet) unheld() string {
+	t := s.of(s.start)
+	if t == nil || t.Broken == "" || s.changed() {
+		return ""
+	}
+	held := 0
+	for i := range s.all {
+		if x := &s.all[i]; x.Runs > 0 && x.Broken == "" && !x.Unmarked {
+			held++
+		}
+	}
+	words := "what there is breaks a limit: " + t.Broken
+	if held == 0 {
+		return words + "; so does everything else that was tried"
+	}
+	return words + fmt.Sprintf("; %d of %d settings that were tried break none", held, len(s.all))
+}

@@ -42,9 +42,9 @@ func TestTuneFlatLadder(t *testing.T) {
 	text := string(report.Markdown(page))
 	for _, want := range []string{
 		"Alpha ladder: the same packets at every level, in each run that they share, so there is no picture; alpha does nothing here, as far as this load goes.",
-		"| 1/64 to 4 | 4MB | +5.2 % (+5.2 to +5.2) | 96.2Gbps | 208us | 8 | the same packets at all 6 |",
+		"| 1/64 to 4 | 4MB | +5.2 % (+5.2 to +5.2) | 96.2Gbps | 208us | 8 |",
 		"Alpha does nothing here, as far as this load goes.",
-		"Alpha was moved together with others all the same; to keep what there is, leave it out of --variables.",
+		"Alpha was moved together with others all the same; to keep what there is, leave it out of the variables that are moved.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
@@ -84,12 +84,37 @@ func TestTuneNumbers(t *testing.T) {
 	}
 	for in, want := range map[string][]string{
 		term: {"goodput     +5.5 % (+4.5 to +6.6 at 99 %): 96.7Gbps instead of 91.7Gbps on these seeds", "p99.9       +2.0 % (-7.7 to +12.7 at 99 %): 212us instead of 208us on these seeds"},
-		page: {"| goodput | 96.7Gbps | from 91.7Gbps; +5.5 % (+4.5 to +6.6 at 99 %) |", "| p99.9 | 212us | from 208us; +2.0 % (-7.7 to +12.7 at 99 %) |"},
+		page: {"| goodput | 96.7Gbps | from 91.7Gbps on fresh seeds; +5.5 % (+4.5 to +6.6 at 99 %) |", "| p99.9 | 212us | from 208us on fresh seeds; +2.0 % (-7.7 to +12.7 at 99 %) |"},
 	} {
 		for _, w := range want {
 			if !strings.Contains(in, w) {
 				t.Errorf("%q is not in\n%s", w, in)
 			}
+		}
+	}
+}
+
+// TestTuneUnheld: where what there is breaks a limit and stays, both printers say so, and whether something else does not.
+func TestTuneUnheld(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		r, h := promoted()
+		r.Outcome.Best, r.Outcome.Confirmed, r.Outcome.Verdict, r.Outcome.Words = r.Begin.Start, nil, tuning.NoDifference, "nothing was found"
+		lost := uint64(1)
+		for i := range h.Trials {
+			if m := h.Measures[i+1].Measure; m != nil && (all || h.Trials[i].Setting.Key() == r.Begin.Start.Key()) {
+				m.Drops = &lost
+			}
+		}
+		want := "hat there is breaks a limit: 8 packets of lossless classes were lost; 4 of 6 settings that were tried break none"
+		if all {
+			want = "hat there is breaks a limit: 8 packets of lossless classes were lost; so does everything else that was tried"
+		}
+		a := tunePage(r, h, modelEdit{}).Answer
+		if !slices.Contains(a.Text, "W"+want+".") || a.Tone != report.Bad {
+			t.Errorf("the page says %q", a.Text)
+		}
+		if got := tuneAnswers(r, h); got[1].label != "limits" || got[1].text != "w"+want {
+			t.Errorf("the terminal says %+v", got)
 		}
 	}
 }
