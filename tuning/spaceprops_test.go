@@ -258,7 +258,7 @@ func TestStaticXoff(t *testing.T) {
 		t.Errorf("half of it writes %q", got)
 	}
 	starts := s.Starts(s.Base)
-	if len(starts) != 14 || starts[1].Name != "0.7 N T_N, steep, xoff 2MB" || starts[1].Why != "kmax 0.7 x 16MB, where 8 ports with xoff 2MB pause together" || starts[1].Setting[1] != 11.2e6 {
+	if len(starts) != 20 || starts[1].Name != "0.7 N T_N, steep, xoff 2MB" || starts[1].Why != "kmax 0.7 x 16MB, where 8 ports with xoff 2MB pause together" || starts[1].Setting[1] != 11.2e6 {
 		t.Errorf("%d starts, the second %+v", len(starts), starts[1])
 	}
 }

@@ -22,12 +22,14 @@ type startRamp struct {
 // publishedKmax is NVIDIA's RoCE default for the end of a ramp, at 100Gbps (Onyx and Cumulus Linux, kmin a tenth of it; pmax is stated by none).
 const publishedKmax = 1500 * units.KB
 
-// startRamps are the ramps that a race begins with. On four workloads the best kmax was 0.7 to 1.2 times N T_N (docs/tuning.md).
+// startRamps are the ramps that a race begins with. On four workloads the best kmax was 0.7 to 1.2 times N T_N (docs/tuning.md), and which of the ramps
+// is the best is different on each.
 func startRamps() []startRamp {
 	return []startRamp{
 		{"published", 0, 0.1, 0.1},
 		{"0.7 N T_N, steep", 0.7, 0.5, 1},
 		{"0.7 N T_N, shallow", 0.7, 0.1, 0.1},
+		{"0.7 N T_N, late", 0.7, 0.9, 1},
 	}
 }
 
