@@ -87,10 +87,11 @@ type matrixSum struct {
 	runs                   int     // the most
 	cpu                    float64 // the mean
 	good                   bool    // the start was good already
+	gain                   float64 // the least, in J against the start
 }
 
 func matrixSumOf(rs []*matrixRow) matrixSum {
-	s := matrixSum{seeds: len(rs), worst: math.Inf(1), goodput: math.Inf(1), good: rs[0].Start == goodStart.name}
+	s := matrixSum{seeds: len(rs), worst: math.Inf(1), goodput: math.Inf(1), good: rs[0].Good, gain: math.Inf(1)}
 	for _, r := range rs {
 		if r.met() {
 			s.met++
@@ -102,6 +103,7 @@ func matrixSumOf(rs []*matrixRow) matrixSum {
 			s.same++
 		}
 		s.worst, s.goodput, s.runs = min(s.worst, r.J), min(s.goodput, r.Goodput), max(s.runs, r.Runs)
+		s.gain = min(s.gain, r.Gain)
 		s.cpu += r.CPU / float64(len(rs))
 	}
 	return s
@@ -112,7 +114,7 @@ func matrixSumOf(rs []*matrixRow) matrixSum {
 func (s *matrixSum) enough() bool {
 	const most, little = -0.05, -0.01
 	if s.good {
-		return 10*s.same >= 8*s.seeds && s.worst >= little
+		return 10*s.same >= 8*s.seeds && s.gain >= little
 	}
 	return 10*s.met >= 8*s.seeds && s.worst >= most
 }
@@ -168,10 +170,10 @@ func matrixTables(t *testing.T, to *strings.Builder) {
 			fmt.Fprintf(to, "| %s | %s | %s | %d of %d | %+.1f%% | %.1f%% | %d | %.1f | %d of %d |\n", k[0], k[1], k[2], s.met, s.seeds, 100*s.worst, 100*s.goodput, s.runs, s.cpu, s.hard, s.seeds)
 		}
 	}
-	to.WriteString("\nFrom good settings, the best of the reference:\n\n| runner | load | seeds that change nothing | worst J | most runs |\n|---|---|---|---|---|\n")
+	to.WriteString("\nFrom good settings:\n\n| runner | load | from | seeds that change nothing | least gain in J | most runs |\n|---|---|---|---|---|---|\n")
 	for _, k := range keys {
 		if s := matrixSumOf(groups[k]); s.good {
-			fmt.Fprintf(to, "| %s | %s | %d of %d | %+.1f%% | %d |\n", k[0], k[1], s.same, s.seeds, 100*s.worst, s.runs)
+			fmt.Fprintf(to, "| %s | %s | %s | %d of %d | %+.1f%% | %d |\n", k[0], k[1], k[2], s.same, s.seeds, 100*s.gain, s.runs)
 		}
 	}
 	to.WriteString("\nEach seed:\n\n| runner | load | from | seed | runs | J against the best of the reference | goodput | p99.9 | met | setting |\n|---|---|---|---|---|---|---|---|---|---|\n")
