@@ -158,7 +158,7 @@ func (l *emulatedLoad) tune(t *testing.T, seed uint64, runs int, again *repeated
 // otherwise runs are few, of ap.
 func TestTuneEmulated(t *testing.T) {
 	runs, commit := 60, ""
-	loads, seeds, starts := []string{"ap"}, []string{"1"}, []badStart{badStarts()[0], badStarts()[2]}
+	loads, seeds, starts := []string{"ap"}, []string{"1"}, []badStart{badStarts("ap")[0], badStarts("ap")[2]}
 	keep := false
 	if s := os.Getenv("FABRICCTL_TUNE_EMULATED"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -168,12 +168,15 @@ func TestTuneEmulated(t *testing.T) {
 		runs = n
 		if all := os.Getenv("FABRICCTL_TUNE_MATRIX"); all != "" {
 			keep, commit = true, commitNow(t)
-			loads, starts = strings.Fields(all), badStarts()
+			loads = strings.Fields(all)
 			seeds = strings.Fields(cmp.Or(os.Getenv("FABRICCTL_TUNE_SEEDS"), "1 2 3 4 5 6 7 8 9 10"))
 		}
 	}
 	for _, name := range loads {
 		l := emulatedLoadOf(t, name)
+		if keep {
+			starts = badStarts(name)
+		}
 		rows := map[string][]*matrixRow{}
 		for _, text := range seeds {
 			seed, err := strconv.ParseUint(text, 10, 32)
