@@ -64,7 +64,8 @@ wins is changed.
 
 --write writes the files, each whole or not at all; --patch writes the diff to a file, byte by byte, and --page a page in Markdown for the
 pull request. Nothing is written of an experiment that did not reach its end, found nothing better, was not confirmed on fresh seeds or whose gate failed,
-nor into a model that is not the one it was made with (exit 4). -f is needed only where the layers are found elsewhere now.`,
+nor into a model that is not the one it was made with, into a file that nobody may write, or when the decisions do not follow from the measures, as tune replay
+finds out (exit 4). -f is needed only where the layers are found elsewhere now.`,
 		Example: "  fabricctl tune diff 261130-093012-1c2d3e4f\n  fabricctl tune diff 261130-093012-1c2d3e4f --write --page pull-request.md",
 		Args:    wantTuned,
 		RunE:    func(c *cobra.Command, args []string) error { return a.runTuneDiff(c.Context(), args[0], o) },
@@ -95,6 +96,9 @@ func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error
 		return err
 	}
 	p, err := a.promotion(ctx, r, h)
+	if err == nil && o.write {
+		err = p.follows(r, h)
+	}
 	if err != nil {
 		return err
 	}
@@ -260,6 +264,21 @@ func (a *app) promotable(r *tuneJSON) (nothing string, err error) {
 	return "", nil
 }
 
+// follows refuses to write what does not follow from the measures of the journal: checksums are no signature, and what is written bears its name.
+func (p *promotion) follows(r *tuneJSON, h *tuning.History) error {
+	if p.nothing != "" {
+		return nil
+	}
+	_, best, whole, err := tuning.Replay(h)
+	if err == nil && (!whole || best.Key() != r.Outcome.Best.Key()) {
+		err = errors.New("its measures do not lead to its result")
+	}
+	if err != nil {
+		return fail(exitRefused, "fabricctl tune replay "+r.ID+" says so too: run the experiment again", "experiment %s: %w; nothing was written", r.ID, err)
+	}
+	return nil
+}
+
 // tunedNote is the comment above what an experiment has found: when, how much it gains, how sure that is, and which one it was.
 func tunedNote(r *tuneJSON, h *tuning.History) string {
 	what := diag.OneLine(r.Outcome.Confirmed.Reason)
@@ -286,6 +305,9 @@ func (a *app) writeBack(p *promotion) (err error) {
 		f := &p.files[i]
 		if targets[i], err = ownFile(f.File); err != nil {
 			return err
+		}
+		if info, err := os.Stat(targets[i]); err == nil && info.Mode().Perm()&0o222 == 0 {
+			return fail(exitRefused, "chmod u+w "+quote(f.File)+", or unlock it with what has locked it", "%s may not be written by anybody (mode %#o); nothing was written", f.File, info.Mode().Perm())
 		}
 		if now, err := os.ReadFile(targets[i]); err != nil || !bytes.Equal(now, f.Before) {
 			return fail(exitRefused, "", "%s was changed while it was being read; nothing was written", f.File)
@@ -338,6 +360,9 @@ func (a *app) thenWrite(ctx context.Context, write bool, id string, err error) e
 		return err
 	}
 	p, err := a.promotion(ctx, r, h)
+	if err == nil {
+		err = p.follows(r, h)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fabricctl/fabricctl/model"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/report"
 	"github.com/fabricctl/fabricctl/tuning/stats"
@@ -278,4 +282,69 @@ func TestPromotable(t *testing.T) {
 			t.Errorf("%s: %v (exit %d), want %q", c.name, err, exitCode(t.Context(), err), c.fail)
 		}
 	}
+}
+
+// TestWriteReplays: what does not follow from the measures of a journal is not written into a model, though each line of it is sound.
+func TestWriteReplays(t *testing.T) {
+	dir := t.TempDir()
+	layer := filepath.Join(dir, "fabric.yaml")
+	text, err := os.ReadFile("../../examples/bench-ap/fabric.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("{kmin: 150KB, kmax: 1.5MB, pmax: 10%}"), []byte("{kmin: 5KB, kmax: 10KB, pmax: 100%}"), 1)
+	if err := os.WriteFile(layer, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	layers := []string{"-f", layer}
+	if others, _ := filepath.Glob("../../examples/bench-ap/*.yaml"); len(others) > 1 {
+		for _, o := range others {
+			if filepath.Base(o) != "fabric.yaml" {
+				layers = append(layers, "-f", o)
+			}
+		}
+	}
+	state := filepath.Join(dir, "state")
+	call := func(want int, args ...string) result {
+		var out, errs bytes.Buffer
+		sys := quiet()
+		sys.out, sys.err = &out, &errs
+		r := result{run(t.Context(), append(append(args, layers...), "--state-dir", state), sys), "", ""}
+		if r.out, r.err = out.String(), errs.String(); r.code != want {
+			t.Fatalf("%v: want exit %d, got %s", args, want, r)
+		}
+		return r
+	}
+	call(exitOK, "tune", "run", "--workload", "ap", "--variables", "kmax", "--duration", "1ms", "--looks", "2,2,4", "--confirm", "8", "--max-runs", "90")
+	files, err := filepath.Glob(filepath.Join(state, "tune", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	recs, _, err := journal.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, err := journal.Create(filepath.Join(state, "tune", "forged.jsonl"), journal.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range recs {
+		data := []byte(r.Data)
+		if r.Kind == "measure" && i > len(recs)/2 {
+			data = regexp.MustCompile(`"goodput":[0-9.e+]+`).ReplaceAll(data, []byte(`"goodput":99000000000`))
+		}
+		if err := forged.Append(r.Kind, json.RawMessage(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := forged.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(exitRefused, "tune", "diff", "forged", "--write"); !strings.Contains(r.err, "than the journal's measures lead to") || !strings.Contains(r.err, "nothing was written") || !strings.Contains(r.err, "tune replay forged") {
+		t.Errorf("%s", r)
+	}
+	if now, err := os.ReadFile(layer); err != nil || !bytes.Equal(now, text) {
+		t.Errorf("the model was written: %v", err)
+	}
+	call(exitOK, "tune", "diff", strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), "--write")
 }
