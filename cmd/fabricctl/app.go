@@ -225,6 +225,9 @@ func (a *app) setup(verb string) error {
 	if a.parallel < 1 {
 		return usage("--parallel %d: want at least 1", a.parallel)
 	}
+	if a.timeout < 0 {
+		return usage("--timeout %s: want a time, or 0 for no limit", a.timeout)
+	}
 	return nil
 }
 

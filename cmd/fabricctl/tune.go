@@ -137,6 +137,9 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 	if err != nil {
 		return nil, err
 	}
+	if err := o.portsIn(m.net); err != nil {
+		return nil, err
+	}
 	x := &experiment{model: m, flags: o}
 	if o.runner == runnerPerftest { // what verbs tests cannot have is said before anybody is asked anything
 		if _, err := (&perftestRunner{net: m.net, flags: o.perftest}).plan(w, o.seed); err != nil {
@@ -252,7 +255,29 @@ func (o *tuneFlags) load(net *intent.Net, class string) (observe.Workload, error
 	if err := w.Check(); err != nil {
 		return w, badWorkload(err)
 	}
-	return w, nil
+	return w, o.lasts(&w)
+}
+
+// A run that is simulated is measured for at least as long as a few packets take to cross a fabric and back.
+const leastRun = 10 * units.Microsecond
+
+// lasts refuses a run in which nothing can be measured, or that would never end. What verbs tests take, who makes their plan knows.
+func (o *tuneFlags) lasts(w *observe.Workload) error {
+	if o.runner == runnerPerftest {
+		return nil
+	}
+	for _, x := range []struct {
+		what, hint  string
+		d, from, to units.Duration
+	}{
+		{"a run is measured for", "write --duration 5ms", w.Duration, leastRun, sim.LongestRun},
+		{"a run is warmed up for", "write --warmup 2ms", w.Warmup, 0, sim.LongestRun},
+	} {
+		if x.d != 0 && (x.d < x.from || x.d > x.to) {
+			return fail(exitUsage, x.hint, "%s %s, and what is simulated can have %s to %s; nothing was done", x.what, x.d, x.from, x.to)
+		}
+	}
+	return nil
 }
 
 // orStandard adds the standard loads to the hint at a word that is none, nor a part of a load.
@@ -306,6 +331,21 @@ func noTestHost(net *intent.Net, name string) error {
 		return usage("--test-hosts: %s is a switch", name)
 	}
 	return usage("--test-hosts: %s is not active", name)
+}
+
+// portsIn wants each of --test-ports to be a port of the model, by our name or the device's own.
+func (o *tuneFlags) portsIn(net *intent.Net) error {
+	for _, word := range o.ports {
+		name, port, _ := strings.Cut(word, ":")
+		d := net.Device(name)
+		if d == nil {
+			return fmt.Errorf("--test-ports: %w", noDevice(net, name))
+		}
+		if !slices.ContainsFunc(d.Ports, func(p intent.Port) bool { return port != "" && (p.Name == port || p.Iface == port) }) {
+			return fail(exitError, "write DEVICE:PORT; fabricctl graph shows the ports", "--test-ports: %s has no port %q", name, port)
+		}
+	}
+	return nil
 }
 
 // hostSpeed is the speed of the links of most hosts; 0 where there are none.

@@ -109,16 +109,19 @@ func (o *tuneFlags) check() error {
 		return usage("--exchange %v: want 0 (goodput alone) to 10", x)
 	case o.objective.Tie < 0 || o.objective.Tie > 1 || math.IsNaN(o.objective.Tie):
 		return usage("--tie %v: want 0 to 1; 0.005 is 0.5 %% of J", o.objective.Tie)
+	case o.confirm < 4 || o.confirm > mostSeeds:
+		return usage("--confirm %d: want 4 to %d pairs", o.confirm, mostSeeds)
+	case o.rounds < 1 || o.rounds > 100:
+		return usage("--rounds %d: want 1 to 100", o.rounds)
 	case o.budget.Runs < 0:
 		return usage("--max-runs %d: want a number from 0 on", o.budget.Runs)
 	case o.budget.Runs > 0 && o.budget.Runs < o.leastRuns():
 		return usage("--max-runs %d: want at least %d, for the baseline and a confirmation of %s, or 0 for no limit", o.budget.Runs, o.leastRuns(), diag.Count(o.confirm, "pair"))
 	case o.maxTime < 0:
 		return usage("--max-time %s: want a time, or 0 for no limit", o.maxTime)
-	case o.confirm < 4 || o.confirm > mostSeeds:
-		return usage("--confirm %d: want 4 to %d pairs", o.confirm, mostSeeds)
-	case o.rounds < 1 || o.rounds > 100:
-		return usage("--rounds %d: want 1 to 100", o.rounds)
+	}
+	if err := o.perftest.check(); err != nil {
+		return err
 	}
 	return o.checkLive()
 }
@@ -148,6 +151,7 @@ func (o *tuneFlags) checkLive() error {
 		{"--window", o.window.set},
 		{"--gate", o.gate != ""},
 		{"--max-host-pause", o.pausing.given},
+		{"--test-ports", len(o.ports) > 0},
 	} {
 		if x.given {
 			return usage("%s is for devices, and --runner sim writes none", x.flag)

@@ -43,6 +43,17 @@ func (o *perftestFlags) register(c *cobra.Command) {
 	f.DurationVar(&o.settle, "settle", 0, "with --runner perftest: how long after a run counters are read, for devices whose counters are old (default 11s with real SONiC, else none)")
 }
 
+// check refuses what cannot be.
+func (o *perftestFlags) check() error {
+	switch {
+	case o.port < 0 || o.port > 65535:
+		return usage("--test-port %d: want a TCP port, from 1 to 65535", o.port)
+	case o.settle < 0:
+		return usage("--settle %s: want a time, or 0 for the usual one", o.settle)
+	}
+	return nil
+}
+
 // perftestRunner makes runs of verbs tests on the hosts of a model. It is used by one goroutine.
 type perftestRunner struct {
 	net      *intent.Net

@@ -32,8 +32,8 @@ func (b *builder) span() {
 	}
 	b.measured = cmp.Or(b.options.Duration, b.workload.Duration, usual)
 	b.warmup = cmp.Or(b.options.Warmup, b.workload.Warmup, warm)
-	if b.measured < 0 || b.warmup < 0 || b.measured > longestRun || b.warmup > longestRun {
-		b.found.Errorf("sim-duration", diag.Pos{}, "simulate at most "+longestRun.String(), "%s after %s of warm-up is out of range", b.measured, b.warmup)
+	if b.measured < 0 || b.warmup < 0 || b.measured > LongestRun || b.warmup > LongestRun {
+		b.found.Errorf("sim-duration", diag.Pos{}, "simulate at most "+LongestRun.String(), "%s after %s of warm-up is out of range", b.measured, b.warmup)
 		return
 	}
 	for _, f := range b.options.Faults {
@@ -47,8 +47,8 @@ func (b *builder) span() {
 	b.Config.Audit = b.options.Audit
 }
 
-// longestRun is the longest time that can be simulated.
-const longestRun = 100 * units.Second
+// LongestRun is the longest time that can be simulated.
+const LongestRun = 100 * units.Second
 
 // traffic makes the flows of the workload.
 func (b *builder) traffic() {
