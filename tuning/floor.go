@@ -80,6 +80,9 @@ func (t *tuner) pfcLadder(ctx context.Context) (Setting, error) {
 		d.Arms = append(d.Arms, a.shown(""))
 	}
 	d.Reason = fmt.Sprintf("without ECN, %s is the least that keeps goodput within %.0f%%: a floor to begin from, and no choice", t.vars[of[0]].Name+" "+t.vars[of[0]].Text(floor[of[0]]), 100*loss)
+	if top == nil && len(tried) > 0 {
+		d.Verdict, d.Reason = Undecided, "without ECN nothing could be compared: "+tried[0].left
+	}
 	_, err := t.decide(d)
 	return floor, err
 }

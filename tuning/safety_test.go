@@ -599,3 +599,48 @@ func TestRefusedStart(t *testing.T) {
 	}
 	restoredLast(t, d, history(t, log.recs))
 }
+
+// TestNoLatency: in the simulator, a setting under which nothing that measures latency comes through is left, whether it is the first that is tried or
+// all but what there is, and the experiment goes on; how many runs are made at once changes nothing.
+func TestNoLatency(t *testing.T) {
+	for name, silent := range map[string]func(Setting) bool{
+		"one":                     func(s Setting) bool { return s[0] == 4 },
+		"without ECN":             func(s Setting) bool { return s[0] == -10 },
+		"all but what there is":   func(s Setting) bool { return s.Key() != Setting{0, 0, 1}.Key() },
+		"some seeds of a setting": func(s Setting) bool { return s[1] > 0 },
+	} {
+		var want string
+		for _, parallel := range []int{1, 5} {
+			e := experiment(hilly())
+			e.Parallel = parallel
+			r := rig()
+			r.each = func(o *observe.Observation, tr Trial) {
+				if silent(tr.Setting) && (name != "some seeds of a setting" || tr.Seed%3 == 0) {
+					o.P999 = nil
+				}
+			}
+			log := &memory{}
+			o, err := Run(t.Context(), e, Lab{Runner: r}, log, nil)
+			if err != nil || o.State != Done || o.Rejected == 0 || o.Best.Key() == e.Space.Base.Key() != (name == "all but what there is") {
+				t.Errorf("%s: %+v %v", name, o, err)
+			}
+			if !slices.ContainsFunc(o.Untested, func(s string) bool {
+				return strings.HasSuffix(s, " to the end: nothing that measures latency came through in a run")
+			}) {
+				t.Errorf("%s: it does not say what was not tried: %q", name, o.Untested)
+			}
+			h := history(t, log.recs)
+			if name == "without ECN" && h.Decisions[1].Verdict != Undecided {
+				t.Errorf("%s: %+v", name, h.Decisions[1])
+			}
+			if _, _, whole, err := Replay(h); err != nil || !whole {
+				t.Errorf("%s: replay: %v", name, err)
+			}
+			if got := decided(t, log.recs); want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: %d at once decide otherwise", name, parallel)
+			}
+		}
+	}
+}

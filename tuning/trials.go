@@ -298,6 +298,9 @@ func (t *tuner) leave(j *job, no *NotTaken) {
 	t.tell(Event{Notice: t.words(j.a.setting) + " is left out: " + words})
 }
 
+// noLatency is the code of a run in which nothing came through of what measures latency.
+const noLatency = "no-latency"
+
 // unusable is why a measure cannot be compared with those before it; nil when it can.
 func (t *tuner) unusable(m *Measure) *Rejected {
 	measured := int8(-1)
@@ -306,7 +309,7 @@ func (t *tuner) unusable(m *Measure) *Rejected {
 	}
 	t.tail = cmp.Or(t.tail, measured)
 	if t.tail > measured {
-		return &Rejected{Code: "no-latency", Why: "no latency was measured, as it was in the runs before"}
+		return &Rejected{Code: noLatency, Why: "no latency was measured, as it was in the runs before"}
 	}
 	return nil
 }
@@ -321,12 +324,18 @@ func (t *tuner) valued(m *Measure) *run {
 	return r
 }
 
-// reject counts a run that cannot be used. An arm with too many in a row is left, and when nothing else worked since, the experiment ends.
+// reject counts a run that cannot be used. An arm with too many in a row is left, and when nothing else worked since, the experiment ends. Where
+// the same seed makes the same run, one without latency is what the setting does, and the setting alone is left.
 func (t *tuner) reject(j *job, why *Rejected) error {
 	t.rejected++
+	t.tell(Event{Notice: fmt.Sprintf("run %d rejected (%s): %s", j.trial.N, why.Code, why.Why)})
+	if why.Code == noLatency && !t.drifts && j.a.key != t.start.key {
+		j.a.left = why.Why
+		t.miss(t.words(j.a.setting) + " to the end: nothing that measures latency came through in a run")
+		return nil
+	}
 	t.row++
 	j.a.failed++
-	t.tell(Event{Notice: fmt.Sprintf("run %d rejected (%s): %s", j.trial.N, why.Code, why.Why)})
 	most := t.e.Limits.Rejected
 	if j.a.failed < most {
 		return nil
