@@ -169,7 +169,7 @@ func (d *dialler) host(ctx context.Context, e *model.Endpoint) (drivers.Device, 
 	case e.Lab.V:
 		binary = labBinary
 	}
-	cfg := hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs}
+	cfg := hostssh.Config{SSH: c, Binary: binary, Sudo: c.User != "root" && !e.Lab.V, AllowJobs: d.allowJobs, Wait: d.app.wait}
 	if d.fabric != nil { // what is only read has no use for it
 		cfg.Know = d.fabric.Catalog.Tell(!d.app.untrusted)
 	}
