@@ -94,14 +94,6 @@ func (a *app) held(t *testing.T, m loaded) {
 	}
 }
 
-// experiment is one of TestTuneMatrix's, with a number of runs.
-func (l *emulatedLoad) experiment(seed uint64, runs int) tuning.Experiment {
-	return tuning.Experiment{
-		Space: l.space, Workload: l.workload, Sight: l.sight, Objective: tuning.Objective{Exchange: 0.1}, Budget: tuning.Budget{Runs: runs},
-		Looks: tuning.Looks{Confirm: min(20, runs/10)}, Seed: seed, Steady: true, PFCAlone: true, Now: time.Now,
-	}
-}
-
 // tried carries an experiment out.
 func tried(t *testing.T, e *tuning.Experiment, l tuning.Lab) (ds []tuning.Decision, o tuning.Outcome) {
 	t.Helper()
@@ -122,7 +114,11 @@ func tried(t *testing.T, e *tuning.Experiment, l tuning.Lab) (ds []tuning.Decisi
 func (l *emulatedLoad) tune(t *testing.T, seed uint64, runs int, again *repeated) (r *matrixRow, best tuning.Setting) {
 	t.Helper()
 	before := l.bench.config(t)
-	e := l.experiment(seed, runs)
+	e := l.experiment(seed)
+	e.Steady, e.PFCAlone = true, true // as on no real fabric, and as in the simulator
+	if runs < e.Budget.Runs {
+		e.Budget.Runs, e.Looks.Confirm = runs, min(20, runs/10)
+	}
 	emulated, err := l.app.newLabRunner(l.model, l.workload, "training")
 	if err != nil {
 		t.Fatal(err)

@@ -172,14 +172,18 @@ type nowhere struct{}
 func (nowhere) Append(string, any) error { return nil }
 func (nowhere) Put(string, any) error    { return nil }
 
-// tune carries an experiment out. again are the runs that were made before.
-func (l *tuneLoad) tune(tb testing.TB, seed uint64, again *repeated) *matrixRow {
-	tb.Helper()
-	e := tuning.Experiment{
+// experiment is what each load is tuned with.
+func (l *tuneLoad) experiment(seed uint64) tuning.Experiment {
+	return tuning.Experiment{
 		Space: l.space, Workload: l.workload, Sight: l.sight, Objective: tuning.Objective{Exchange: 0.1}, Budget: tuning.Budget{Runs: mostRuns},
 		Seed: seed, Now: time.Now,
 	}
-	o, err := tuning.Run(context.Background(), e, tuning.Lab{Runner: again.over(l.runner)}, nowhere{}, func(ev tuning.Event) {
+}
+
+// tune carries an experiment out. again are the runs that were made before.
+func (l *tuneLoad) tune(tb testing.TB, seed uint64, again *repeated) *matrixRow {
+	tb.Helper()
+	o, err := tuning.Run(context.Background(), l.experiment(seed), tuning.Lab{Runner: again.over(l.runner)}, nowhere{}, func(ev tuning.Event) {
 		if d := ev.Decision; d != nil && os.Getenv("FABRICCTL_TUNE_DECISIONS") != "" {
 			tb.Logf("[%3d] %-12s %-9s %d arms, %s -> %s: %s", d.Total, d.Step, d.Variable, len(d.Arms), d.Verdict, l.words(d.To), d.Reason)
 		}
