@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -42,34 +44,39 @@ type document struct{ path, text string }
 // writeAll writes files: every one is whole on the disk beside its place before the first takes it. With force they
 // replace what is there.
 func writeAll(ds []document, force bool) (err error) {
-	var ready []string
+	var ready []*whole.Staged
 	defer func() {
-		for _, f := range ready {
-			_ = os.Remove(f)
+		for _, s := range ready {
+			err = errors.Join(err, s.Drop())
 		}
 	}()
 	for _, d := range ds {
 		if info, err := os.Lstat(d.path); err == nil && (!force || !info.Mode().IsRegular()) {
-			return fail(exitError, "move it away, or name another directory", "%s exists and stays as it is", d.path)
+			return stays(d.path)
 		}
-		part := fmt.Sprintf("%s.%d.part", d.path, os.Getpid())
-		_ = os.Remove(part) // of a process with our number that died
-		f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		s, err := whole.Stage(d.path, []byte(d.text), whole.Kept)
 		if err != nil {
 			return err
 		}
-		ready = append(ready, part)
-		_, err = f.WriteString(d.text)
-		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-			return err
-		}
+		ready = append(ready, s)
 	}
-	for i, d := range ds {
-		if err := os.Rename(ready[i], d.path); err != nil {
+	for i, s := range ready {
+		settle := s.SettleNew
+		if force {
+			settle = s.Settle
+		}
+		if err := settle(); errors.Is(err, fs.ErrExist) {
+			return stays(ds[i].path)
+		} else if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stays is the error of a file that is in the way.
+func stays(path string) error {
+	return fail(exitError, "move it away, or name another directory", "%s exists and stays as it is", path)
 }
 
 // keeps refuses to replace an inventory that says what import does not write: it would be lost. With names, also one

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
@@ -276,16 +277,8 @@ func keepRaw(dir, ending string, b []byte) (digest string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
+	if err := whole.Write(path, b, 0o600); err != nil {
 		return "", err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return digest, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/report"
 )
@@ -65,7 +66,7 @@ func (a *app) runTuneReport(ctx context.Context, id, out string) error {
 		_, err := a.sys.out.Write(text)
 		return err
 	}
-	if err := writeWhole(out, text); err != nil {
+	if err := whole.Write(out, text, whole.Kept); err != nil {
 		return fail(exitError, "", "%s was not written: %w", out, diskWords(err))
 	}
 	fmt.Fprintf(a.sys.err, "wrote %s, which is %s\n", out, format)

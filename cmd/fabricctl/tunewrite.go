@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -123,7 +124,7 @@ func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error
 		if f.path == "" || p.nothing != "" {
 			continue
 		}
-		if err := writeWhole(f.path, f.text()); err != nil {
+		if err := whole.Write(f.path, f.text(), whole.Kept); err != nil {
 			return fail(exitError, "", "%s was not written: %w", f.path, diskWords(err))
 		}
 		fmt.Fprintln(a.sys.err, "wrote", f.path)
@@ -293,12 +294,10 @@ func tunedNote(r *tuneJSON, h *tuning.History) string {
 
 // writeBack writes the files of a promotion: all of them are on the disk, beside those that they replace, before the first is replaced.
 func (a *app) writeBack(p *promotion) (err error) {
-	targets, staged := make([]string, len(p.files)), make([]string, 0, len(p.files))
+	targets, staged := make([]string, len(p.files)), make([]*whole.Staged, 0, len(p.files))
 	defer func() {
-		for _, tmp := range staged {
-			if e := os.Remove(tmp); e != nil && !errors.Is(e, os.ErrNotExist) {
-				err = errors.Join(err, e)
-			}
+		for _, s := range staged {
+			err = errors.Join(err, s.Drop())
 		}
 	}()
 	for i := range p.files {
@@ -312,15 +311,15 @@ func (a *app) writeBack(p *promotion) (err error) {
 		if now, err := os.ReadFile(targets[i]); err != nil || !bytes.Equal(now, f.Before) {
 			return fail(exitRefused, "", "%s was changed while it was being read; nothing was written", f.File)
 		}
-		tmp, err := stage(targets[i], f.After)
+		s, err := whole.Stage(targets[i], f.After, whole.Kept)
 		if err != nil {
 			return fail(exitError, "", "%s was not written: %w", f.File, diskWords(err))
 		}
-		staged = append(staged, tmp)
+		staged = append(staged, s)
 	}
 	for i := range p.files {
 		f := &p.files[i]
-		if err := settle(staged[i], targets[i]); err != nil {
+		if err := staged[i].Settle(); err != nil {
 			return fail(exitError, "", "%s was not written: %w", f.File, diskWords(err))
 		}
 		for _, v := range f.Values {

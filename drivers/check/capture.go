@@ -10,14 +10,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -265,16 +264,11 @@ func archive(files []file) ([]byte, error) {
 
 // WriteNew writes a file with mode 0600, whole or not at all, and never over one that is there.
 func WriteNew(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".capture-*")
+	s, err := whole.Stage(path, b, 0o600)
 	if err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("capture: %w", err)
-	}
-	switch err := os.Link(f.Name(), path); { // unlike a rename it does not replace
+	switch err := errors.Join(s.SettleNew(), s.Drop()); {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("capture: %s is there already, and is not overwritten", path)
 	case err != nil:

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
+	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
@@ -188,28 +188,7 @@ func (p *Plan) WriteFile(path string) error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err == nil {
-			_, err = f.Write(b)
-			err = errors.Join(err, f.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("plan file: %w", err)
-		}
-		return nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".plan-*")
-	if err != nil {
-		return fmt.Errorf("plan file: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := whole.Write(path, b, 0o600); err != nil {
 		return fmt.Errorf("plan file: %w", err)
 	}
 	return nil

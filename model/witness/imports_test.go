@@ -46,7 +46,7 @@ var table = []row{
 	{"render", "model model/intent model/derive profiles model/units model/diag"},
 	{"render/yang", "model/witness"},
 	{"drivers", "render model/observe model/diag"},
-	{"drivers/secret", ""},
+	{"drivers/secret drivers/whole", ""},
 	{"drivers/ssh", "drivers/secret"},
 	{"drivers/ssh/sshtest", ""},
 	{"drivers/hostwire", "drivers render model/observe model/journal model/diag"},
@@ -55,8 +55,8 @@ var table = []row{
 	{"drivers/netlink/dcb/dcbfake", "drivers/netlink/dcb"},
 	{"drivers/netlink", "drivers render model/observe model/journal model/units model/diag profiles drivers/netlink/dcb"},
 	{"drivers/hostssh", "drivers render model/observe model/journal model/units model/diag profiles drivers/ssh drivers/secret drivers/hostwire"},
-	{"drivers/rollout", "drivers render model/intent model/journal model/observe model profiles model/diag"},
-	{"drivers/check", "drivers render model/intent model/lint model/observe model profiles model/diag model/units"},
+	{"drivers/rollout", "drivers drivers/whole render model/intent model/journal model/observe model profiles model/diag"},
+	{"drivers/check", "drivers drivers/whole render model/intent model/lint model/observe model profiles model/diag model/units"},
 	{"drivers/lab", "render model/intent model/observe tuning/sim model profiles model/units model/diag drivers/lab/*"},
 	// What the lab's hosts say to dcbnl goes through our client to a kernel that is made up: the client is compared with
 	// iproute2's in real kernels, and the emulators stay without render, whose codec they are to witness.
