@@ -325,6 +325,8 @@ type Dialect struct {
 	Ports func(c Config) map[string]Port
 	// Pools are the buffer pools that c shows; nil where that cannot be read.
 	Pools func(c Config) intent.Pools
+	// Stock is what d holds before anybody has written it, as far as changes are judged by it; nil where that is nothing.
+	Stock func(d intent.Device, f Facts) Config
 	// Refs is what a setting points at, as Keys with Field "": creations follow them, removals go before them.
 	Refs func(k Key, value string) []Key
 	// Windows are the pairs that must not invert on the way.

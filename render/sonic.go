@@ -30,6 +30,7 @@ var sonic = Dialect{
 	Lift:   sonicLift,
 	Ports:  sonicPorts,
 	Pools:  sonicPools,
+	Stock:  sonicStock,
 	Refs:   sonicRefs,
 	Windows: []Window{
 		{"WRED_PROFILE", "green_min_threshold", "green_max_threshold"},

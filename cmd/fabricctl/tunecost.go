@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
-	labsonic "github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -299,9 +298,6 @@ func firstOf(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }
 
-// sonicPool is the pool that lossless groups of SONiC are in.
-const sonicPool = "ingress_lossless_pool"
-
 // asModelled is a device that holds the model, all of its ports up, and nothing else.
 func asModelled(d *intent.Device) held {
 	dialect := render.ByOS(d.OS())
@@ -310,27 +306,14 @@ func asModelled(d *intent.Device) held {
 	}
 	h := held{facts: render.Facts{Model: d.Profile.Words["hwsku"]}}
 	h.config, _ = dialect.Render(*d, h.facts)
-	if d.OS() != "sonic" {
+	if dialect.Stock == nil {
 		return h
 	}
-	var ports []labsonic.Port
-	for i := range d.Ports {
-		if iface := d.Ports[i].Iface; iface != "" {
-			ports = append(ports, labsonic.Port{Name: iface, Speed: d.Ports[i].Speed})
-		}
-	}
-	db := labsonic.Base(d.Name, h.facts.Model, ports)
-	mode := "dynamic"
-	if d.Pools.Static {
-		mode = "static"
-	}
-	db.Set("BUFFER_POOL", sonicPool, "mode", mode)
-	stock, _ := dialect.Parse(db.JSON())
 	have := map[render.Key]bool{}
 	for i := range h.config {
 		have[h.config[i].Key] = true
 	}
-	h.config = append(slices.Clone(h.config), stock.Filter(func(k render.Key) bool { return !have[k] })...).Sorted()
+	h.config = append(slices.Clone(h.config), dialect.Stock(*d, h.facts).Filter(func(k render.Key) bool { return !have[k] })...).Sorted()
 	return h
 }
 

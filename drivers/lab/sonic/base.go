@@ -2,10 +2,9 @@ package sonic
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/fabricctl/fabricctl/model/units"
+	"github.com/fabricctl/fabricctl/render/factory"
 )
 
 // Port is a front panel port of a base configuration.
@@ -25,34 +24,24 @@ func Ports(n, lanes int, speed units.BitRate, cable units.Length) []Port {
 	return ports
 }
 
-// Base is the configuration of a switch after installation: identity and ports, all of them up with the factory's MTU
-// of 9100, and no QoS.
+// Base is the configuration of an emulated switch after installation: the factory's, with the identity and the cables of the lab.
 func Base(hostname, hwsku string, ports []Port) DB {
-	db := DB{}
-	for field, v := range map[string]string{
-		"hostname": hostname, "hwsku": hwsku, "platform": "x86_64-fabricctl_lab-r0", "mac": "02:00:00:00:00:01",
-		"type": "LeafRouter", "buffer_model": "traditional", "default_pfcwd_status": "disable", "default_bgp_status": "up",
-		"docker_routing_config_mode": "separated", "synchronous_mode": "enable",
-	} {
-		db.Set("DEVICE_METADATA", "localhost", field, v)
+	var bare []factory.Port
+	for _, p := range ports {
+		bare = append(bare, factory.Port{Name: p.Name, Speed: p.Speed, Lanes: p.Lanes})
 	}
+	db := DB{}
+	for table, rows := range factory.SONiC(hostname, hwsku, bare) {
+		for row, fields := range rows {
+			for field, v := range fields {
+				db.Set(table, row, field, v)
+			}
+		}
+	}
+	db.Set("DEVICE_METADATA", "localhost", "platform", "x86_64-fabricctl_lab-r0")
+	db.Set("DEVICE_METADATA", "localhost", "mac", "02:00:00:00:00:01")
 	db.Set("VERSIONS", "DATABASE", "VERSION", "version_202411_01")
-	lane := 0
-	for i, p := range ports {
-		if p.Lanes == 0 {
-			p.Lanes = 8
-		}
-		lanes := make([]string, p.Lanes)
-		for j := range lanes {
-			lanes[j] = strconv.Itoa(lane)
-			lane++
-		}
-		for field, v := range map[string]string{
-			"lanes": strings.Join(lanes, ","), "speed": strconv.FormatInt(int64(p.Speed)/1e6, 10), "mtu": "9100",
-			"admin_status": "up", "alias": fmt.Sprintf("etp%d", i+1), "index": strconv.Itoa(i + 1),
-		} {
-			db.Set("PORT", p.Name, field, v)
-		}
+	for _, p := range ports {
 		if p.Cable > 0 {
 			db.Set("CABLE_LENGTH", "AZURE", p.Name, fmt.Sprintf("%dm", (p.Cable+999)/1000))
 		}
