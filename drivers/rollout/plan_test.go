@@ -3,34 +3,19 @@ package rollout
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
-	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
 	"github.com/fabricctl/fabricctl/render"
 )
-
-func encoded(t testing.TB, p *Plan) []byte {
-	t.Helper()
-	b, err := p.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // Drift is stable: a hundred reads of unchanged devices give the same bytes, however many are read at once.
 func TestPlanIsStable(t *testing.T) {
@@ -88,112 +73,6 @@ transaction 3 of 3: one transaction cannot hold a safe order
 	if d.Steps[0].Wave != waveSwitches || p.Device("h1").Steps[0].Wave != waveHosts {
 		t.Error("hosts are not after switches")
 	}
-}
-
-func TestPlanFile(t *testing.T) {
-	f := newFabric(stateDir(t), "s1", "h1")
-	p := f.plan(t)
-	path := filepath.Join(t.TempDir(), "plan.json")
-	if err := p.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
-	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
-		t.Errorf("mode %v, %v", st.Mode(), err)
-	}
-	back, err := ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(encoded(t, p)), string(encoded(t, back))); d != "" {
-		t.Error(d)
-	}
-	if _, err := f.e.Apply(context.Background(), back, leave); err == nil || !strings.Contains(err.Error(), "intent") || f.writes() > 0 {
-		t.Errorf("a file that no model was asked about is applied: %v", err)
-	}
-	if err := f.e.Check(back, f.net, func(string) bool { return false }); err != nil {
-		t.Fatal(err)
-	}
-	r, err := f.e.Apply(context.Background(), back, leave)
-	if ExitCode(r, err) != 0 {
-		t.Errorf("a plan from a file: %+v, %v", r, err)
-	}
-	f.mustHold(t, "from a file", true, r)
-	kept, err := load(f.e.StateDir, r.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(p.Device("s1").Intent, kept.head.Plan.Device("s1").Intent); d != "" {
-		t.Errorf("the intent does not survive the journal: %s", d)
-	}
-	r, err = f.e.Apply(context.Background(), back, leave)
-	if ExitCode(r, err) != 4 || !errors.Is(r.Results[0].Err, drivers.ErrMoved) {
-		t.Errorf("the same plan again is stale: exit %d, %+v, %v", ExitCode(r, err), r, err)
-	}
-	if err := p.WriteFile("/sys/plan.json"); err == nil {
-		t.Error("wrote where nothing can be written")
-	}
-}
-
-// A plan file that is not understood whole is refused, in words that name no Go type.
-func TestBadPlanFiles(t *testing.T) {
-	good := string(encoded(t, newFabric(stateDir(t), "s1").plan(t)))
-	for name, c := range map[string]struct{ text, says string }{
-		"empty":          {"", "is not a plan file: it is empty"},
-		"not json":       {"plan", "it is not JSON from byte 1 on"},
-		"other schema":   {strings.Replace(good, "plan-file/v2", "plan-file/v3", 1), `schema is "fabricctl/plan-file/v3"`},
-		"for reading":    {`{"schema": "fabricctl/plan/v1"}`, "plan --out writes a plan file"},
-		"no schema":      {"{}", `schema is ""`},
-		"unknown field":  {strings.Replace(good, `"tool"`, `"fool"`, 1), `unknown field "fool"`},
-		"wrong type":     {strings.Replace(good, `"tool": "test"`, `"tool": 7`, 1), `a number cannot stand at "tool"`},
-		"cut":            {good[:len(good)/2], "its end is missing"},
-		"more after it":  {good + good, "there is more after the plan"},
-		"no fabric":      {strings.Replace(good, `"fabric": "pod1"`, `"fabric": ""`, 1), "is not a name"},
-		"hostile fabric": {strings.Replace(good, `"fabric": "pod1"`, `"fabric": "../x"`, 1), "is not a name"},
-		"twice":          {strings.Replace(good, `"devices": [`, `"devices": [{"name":"s1","os":"","platform":"","mode":"skipped","facts":{},"caps":{"confirm":false,"atomic":false,"persists_on_commit":false,"counters":false},"verified":false,"ops":{"add":0,"set":0,"remove":0}},`, 1), "stands twice"},
-		"other device":   {strings.Replace(good, `"device": "s1"`, `"device": "s2"`, 1), `step 1 is about "s2"`},
-		"other undo":     {tamper(t, good, func(s *Step) { v := "666"; s.Undo[0].After = &v }), "does not undo"},
-		"other change":   {tamper(t, good, func(s *Step) { v := "666"; s.Changes[0].Before = &v }), "does not undo"},
-		"no changes":     {tamper(t, good, func(s *Step) { s.Changes = nil }), "is empty"},
-		"broken chain":   {tamper(t, good, func(s *Step) { s.After = s.Before }), "does not start where"},
-		"twice in steps": {tamper(t, good, func(s *Step) { s.Changes = append(s.Changes, s.Changes...); s.Undo = append(s.Undo, s.Undo...) }), "is changed twice"},
-		"op":             {tamper(t, good, func(s *Step) { s.Changes[0].Op, s.Undo[len(s.Undo)-1].Op = "set", "set" }), "does not say what it changes"},
-	} {
-		path := filepath.Join(t.TempDir(), "plan.json")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := ReadFile(path)
-		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "rollout.") {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
-		}
-	}
-	if _, err := ReadFile("/nowhere/plan.json"); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
-}
-
-func tamper(t testing.TB, text string, f func(*Step)) string {
-	p, err := Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f(&p.Devices[0].Steps[0])
-	return string(encoded(t, p))
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add(encoded(f, newFabric(stateDir(f), "s1").plan(f)))
-	f.Add([]byte(`{"schema":"fabricctl/plan-file/v2","fabric":"x","devices":[{"name":"a","steps":[{}]}]}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Decode(b)
-		if err != nil {
-			return
-		}
-		again, err := Decode(encoded(t, p))
-		if err != nil || !bytes.Equal(encoded(t, p), encoded(t, again)) {
-			t.Fatalf("a plan that was read cannot be written and read: %v", err)
-		}
-	})
 }
 
 // What a plan says of devices that it does not write.
@@ -437,126 +316,6 @@ func TestExitCodes(t *testing.T) {
 	} {
 		if got := ExitCode(c.r, c.err); got != c.want {
 			t.Errorf("case %d: exit %d, want %d", i, got, c.want)
-		}
-	}
-}
-
-// No Go type name, and no secret place, in what is written for machines.
-func TestJSONNames(t *testing.T) {
-	f := newFabric(stateDir(t), "s1")
-	r, err := f.e.Apply(context.Background(), f.plan(t), leave)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"id":"run-1","fabric":"pod1","kind":"apply","owner":"` + r.Owner + `","fence":1,"started":"2026-08-01T12:00:00Z","ended":"2026-08-01T12:00:00Z","results":[{"device":"s1","outcome":"applied","steps":3,"done":3}]}`
-	if string(b) != want {
-		t.Errorf("got  %s\nwant %s", b, want)
-	}
-}
-
-// A plan says where the fabric will not agree once it is carried out, because something is not owned or not part of it.
-func TestPlanOutlook(t *testing.T) {
-	policy := func(on bool) intent.Policy {
-		p := intent.Policy{Known: intent.AreaSet(intent.AreaPFC)}
-		p.Queues[3].Lossless = on
-		return p
-	}
-	device := func(name, peer string, on bool) intent.Device {
-		d := intent.Device{Name: name, Role: "leaf", Ports: []intent.Port{{Name: "p1", Iface: "p1", Peer: peer, PeerPort: "p1", Role: "fabric"}}}
-		d.Ports[0].Policy = d.Intern(policy(on))
-		return d
-	}
-	want := &intent.Net{Devices: []intent.Device{device("a", "b", true), device("b", "a", true)}}
-	stays := func(ds ...intent.Device) (os []outlooks) {
-		for _, d := range ds {
-			os = append(os, outlooks{now: d, after: d, free: d})
-		}
-		return os
-	}
-	if l := theRules().outcome(nil, want, stays(want.Devices...), nil); len(l) > 0 {
-		t.Errorf("the fabric as wanted: %v", l)
-	}
-	l := theRules().outcome(nil, want, stays(device("a", "b", true), device("b", "a", false)), nil)
-	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, a:p1") {
-		t.Errorf("one end only, as it is now: %v", l)
-	}
-	if hint := "own pfc on b, or set it by hand: the model says priority 3 pfc on, b off"; len(l) != 1 || l[0].Hint != hint {
-		t.Errorf("got hint %q, want %q", l[0].Hint, hint)
-	}
-	ours := want.With(slices.Clone(want.Devices))
-	for i := range ours.Devices {
-		d := &ours.Devices[i]
-		d.Ports = slices.Clone(d.Ports)
-		d.Ports[0].Manage[intent.AreaPFC] = intent.Own
-	}
-	kept := stays(device("a", "b", true), device("b", "a", false))
-	kept[1].refused = true
-	if hint, l := "nothing in the model: mend what this plan refuses on b", theRules().outcome(nil, ours, kept, nil); len(l) != 1 || l[0].Hint != hint {
-		t.Errorf("%v: want the hint %q", l, hint)
-	}
-	kept[1].refused = false
-	if hint, l := "nothing in the model: wait for the end of what is held on b", theRules().outcome(nil, ours, kept, []string{"b"}); len(l) != 1 || l[0].Hint != hint {
-		t.Errorf("%v: want the hint %q", l, hint)
-	}
-	if l := theRules().outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
-		t.Errorf("an end that is not known: %v", l)
-	}
-
-	off, on := []intent.Device{device("a", "b", false), device("b", "a", false)}, want.Devices
-	half := []intent.Device{device("a", "b", true), device("b", "a", false)}
-	looks := func(now, after []intent.Device) (os []outlooks) {
-		for i := range now {
-			os = append(os, outlooks{now: now[i], after: after[i], free: on[i]})
-		}
-		return os
-	}
-	if l := theRules().outcome(nil, want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
-		t.Errorf("leaving b out breaks what was whole: %v", l)
-	}
-	if l := theRules().outcome(nil, want, looks(off, half), nil); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "after this plan, and not now, a:p1") {
-		t.Errorf("writing to a alone breaks what was whole: %v", l)
-	}
-	if l := theRules().outcome(nil, want, looks(half, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Warning {
-		t.Errorf("what is broken already does not stop the others: %v", l)
-	}
-	if l := theRules().outcome(nil, want, looks(half, on), []string{"b"}); len(l) > 0 {
-		t.Errorf("nothing is broken: %v", l)
-	}
-}
-
-// A repair of one device of two is no new error, although the message is another one; a second device with the same error is.
-func TestPlanOutlookOfParts(t *testing.T) {
-	device := func(name string, mtu units.Bytes) intent.Device {
-		d := intent.Device{Name: name, Role: "leaf", Ports: []intent.Port{{Name: "p1", Iface: "p1", Peer: "spine", PeerPort: name, Role: "fabric"}}}
-		d.Ports[0].Policy = d.Intern(intent.Policy{Known: intent.AreaSet(intent.AreaMTU), MTU: mtu})
-		return d
-	}
-	spine := intent.Device{Name: "spine", Role: "spine"}
-	net := func(a, b units.Bytes) []intent.Device {
-		return []intent.Device{device("a", a), device("b", b), device("c", 9214), device("d", 9214), device("e", 9214), spine}
-	}
-	looks := func(now, after []intent.Device) (os []outlooks) {
-		for i := range now {
-			os = append(os, outlooks{now: now[i], after: after[i], free: after[i]})
-		}
-		return os
-	}
-	want := &intent.Net{Devices: net(9214, 9214)}
-	for name, c := range map[string]struct {
-		now, after []intent.Device
-		severity   diag.Severity
-	}{
-		"a repaired":    {net(1500, 1500), net(9214, 1500), diag.Warning},
-		"b broken":      {net(9214, 9214), net(9214, 1500), diag.Error},
-		"b broken, too": {net(1500, 9214), net(1500, 1500), diag.Error},
-	} {
-		l := theRules().outcome(nil, want, looks(c.now, c.after), nil)
-		if len(l) != 1 || l[0].Rule != "mtu-path" || l[0].Severity != c.severity {
-			t.Errorf("%s: got %v, want one %s of mtu-path", name, l, c.severity)
 		}
 	}
 }
