@@ -34,6 +34,7 @@ th,td{text-align:left;vertical-align:top;padding:.35rem .8rem .35rem 0;border-bo
 th{color:var(--soft);font-weight:600;white-space:nowrap}
 th.number,td.number{text-align:right;white-space:nowrap}
 @media (min-width:40rem){td:first-child:not(.number){min-width:7.6rem}}
+tr:has(>:nth-child(7))>td:first-child:not(.number){min-width:7.6rem}
 tr.strong td{background:var(--pale)}
 tr.strong td:first-child{font-weight:600}
 figure{margin:1rem 0;break-inside:avoid}
