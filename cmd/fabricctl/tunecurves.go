@@ -335,44 +335,13 @@ func (p *tunedPage) cloud(v int) (report.Picture, bool) {
 
 // pareto is every setting by goodput and latency, and those that nothing beats.
 func (p *tunedPage) pareto() []report.Block {
-	var front []tuning.Arm
-	if p.Outcome != nil {
-		front = slices.SortedFunc(slices.Values(p.Outcome.Pareto), func(a, b tuning.Arm) int { return cmp.Compare(a.Goodput, b.Goodput) })
-	}
-	all, bare, bad := report.Marks{Name: "tried"}, report.Marks{Name: "without ECN"}, report.Marks{Name: "breaks a limit"}
-	best, start, edge := report.Marks{Name: "chosen", Big: true}, report.Marks{Name: "start", Big: true}, report.Marks{Name: "nothing surely beats it"}
-	put := func(m *report.Marks, t *tuning.Tried) {
-		m.X, m.Y = append(m.X, t.Goodput.Est), append(m.Y, t.Tail.Est)
-	}
-	n := 0
-	for i := range p.all {
-		t := &p.all[i]
-		if t.Runs == 0 || t.Tail.N == 0 {
-			continue
-		}
-		n++
-		switch key := t.Setting.Key(); {
-		case key == p.start.Key():
-			put(&start, t)
-		case key == p.best.Key():
-			put(&best, t)
-		case t.Broken != "":
-			put(&bad, t)
-		case t.Unmarked:
-			put(&bare, t)
-		default:
-			put(&all, t)
-		}
-	}
+	edge := slices.DeleteFunc(p.those(p.front(p.Outcome)), func(t *tuning.Tried) bool { return t.Tail.N == 0 })
+	marks, n := p.kinds(edge)
 	if n < 2 {
 		return nil
 	}
 	table := p.table("Settings that nothing tried surely beats in one of the two without being worse in the other.", p.vars)
-	shown := slices.DeleteFunc(p.those(front), func(t *tuning.Tried) bool { return t.Tail.N == 0 })
-	for _, t := range shown {
-		put(&edge, t)
-	}
-	rows := p.bands(shown)
+	rows := p.bands(edge)
 	for i := range rows[:min(len(rows), mostRows)] {
 		table.Rows = append(table.Rows, p.row(&rows[i]))
 	}
@@ -382,14 +351,45 @@ func (p *tunedPage) pareto() []report.Block {
 	p.finish(&table, rows)
 	c := report.Chart{
 		Title: "Goodput against p99.9", Caption: "Each point is a setting: to the right is more goodput, further down is less latency. Along the edge one is had for the other; the exchange rate of J picks the place.",
-		X: report.Axis{Label: "goodput", Of: report.Rate}, Panels: []report.Panel{{Y: report.Axis{Label: "p99.9", Of: report.Time}, LogY: true, Tall: true}},
-	}
-	for _, m := range []report.Marks{all, edge, start, best, bare, bad} {
-		if len(m.X) > 0 {
-			c.Panels[0].Marks = append(c.Panels[0].Marks, m)
-		}
+		X: report.Axis{Label: "goodput", Of: report.Rate}, Panels: []report.Panel{{Y: report.Axis{Label: "p99.9", Of: report.Time}, LogY: true, Tall: true, Marks: marks}},
 	}
 	return []report.Block{report.Picture{Chart: c, Numbers: table}}
+}
+
+// kinds are the settings whose latency is known as points, by what they are, and how many there are.
+func (p *tunedPage) kinds(edge []*tuning.Tried) (marks []report.Marks, n int) {
+	const tried, unbeaten, start, chosen, bare, broken = 0, 1, 2, 3, 4, 5
+	kinds := []report.Marks{
+		tried: {Name: "tried"}, unbeaten: {Name: "nothing surely beats it"}, start: {Name: "start", Big: true}, chosen: {Name: "chosen", Big: true},
+		bare: {Name: "without ECN"}, broken: {Name: "breaks a limit"},
+	}
+	put := func(kind int, t *tuning.Tried) {
+		m := &kinds[kind]
+		m.X, m.Y = append(m.X, t.Goodput.Est), append(m.Y, t.Tail.Est)
+	}
+	for i := range p.all {
+		t := &p.all[i]
+		if t.Runs == 0 || t.Tail.N == 0 {
+			continue
+		}
+		n++
+		switch key := t.Setting.Key(); {
+		case key == p.start.Key():
+			put(start, t)
+		case key == p.best.Key():
+			put(chosen, t)
+		case t.Broken != "":
+			put(broken, t)
+		case t.Unmarked:
+			put(bare, t)
+		default:
+			put(tried, t)
+		}
+	}
+	for _, t := range edge {
+		put(unbeaten, t)
+	}
+	return slices.DeleteFunc(kinds, func(m report.Marks) bool { return len(m.X) == 0 }), n
 }
 
 // spreads are the standard deviations of ln goodput and ln p99.9 of runs of the start; 0 of what was not measured.

@@ -38,7 +38,7 @@ func printTuned(w io.Writer, r *tuneJSON, h *tuning.History, details bool) {
 		if len(o.Pareto) > 0 {
 			s := triedWhole(r, h)
 			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each:")
-			show.Table(w, s.rows(slices.SortedStableFunc(slices.Values(o.Pareto), func(x, y tuning.Arm) int { return cmp.Compare(x.Goodput, y.Goodput) })))
+			show.Table(w, s.rows(s.front(o)))
 		}
 		sentences(w, "not tried", o.Untested)
 	}

@@ -62,6 +62,20 @@ func (s *triedSet) those(arms []tuning.Arm) []*tuning.Tried {
 	return ts
 }
 
+// front are the settings that nothing beats, by what they carry.
+func (s *triedSet) front(o *tuning.Outcome) []tuning.Arm {
+	if o == nil {
+		return nil
+	}
+	carries := func(a tuning.Arm) float64 {
+		if t := s.of(a.Setting); t != nil {
+			return t.Goodput.Est
+		}
+		return a.Goodput
+	}
+	return slices.SortedStableFunc(slices.Values(o.Pareto), func(a, b tuning.Arm) int { return cmp.Compare(carries(a), carries(b)) })
+}
+
 // effect is J of a setting against the start, with its interval.
 func (s *triedSet) effect(t *tuning.Tried) string {
 	switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers/whole"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -163,7 +164,7 @@ func (a *app) afterDiff(r *tuneJSON, o tuneDiffFlags) string {
 	if a.stateDir != "" {
 		line = append(line, "--state-dir", quote(a.stateDir))
 	}
-	return "nothing was written into the model; to write it: " + strings.Join(line, " ")
+	return "nothing was written into the model; to write it: " + show.Whole(strings.Join(line, " "))
 }
 
 // nextPlan is what comes after a result was written into a model.
