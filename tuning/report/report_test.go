@@ -144,24 +144,32 @@ func TestLevelsOutside(t *testing.T) {
 	}
 }
 
-// TestLevelNameAside: the name of a level gives way to a point, and a kind of points that there are none of is not in the legend.
+// TestLevelNameAside: the name of a level gives way to points, to the line through them and to places, and a kind of points that there are none of is not in
+// the legend.
 func TestLevelNameAside(t *testing.T) {
-	chart := func(x ...float64) Chart {
-		return Chart{X: Axis{"alpha", Factor}, Panels: []Panel{{
-			Y: Axis{"J", Share}, Free: true, Levels: []Level{{"start", 0}},
-			Marks: []Marks{{Name: "tried"}, {Name: "breaks a limit", X: append(x, 0, 9), Y: []float64{.01, .01, .5, -.5}}},
-		}}}
-	}
 	for _, c := range []struct {
-		x    []float64
-		want string
-	}{{[]float64{0, 5}, "levelname end"}, {[]float64{5, 9}, "levelname"}, {[]float64{0, 9}, "levelname"}} {
-		texts, _ := parse(t, SVG(chart(c.x...)))
+		name   string
+		x, y   []float64
+		joined bool
+		places []Place
+		want   string
+	}{
+		{"points elsewhere", []float64{0, 5, 9}, []float64{.5, .01, -.5}, false, nil, "levelname end"},
+		{"a point at the right", []float64{0, 9, 9}, []float64{.5, .01, -.5}, false, nil, "levelname"},
+		{"points at both ends", []float64{0, 0, 9}, []float64{.5, .01, .01}, false, nil, "levelname"},
+		{"a line at the right", []float64{0, 7.5, 9}, []float64{.5, .5, -.5}, true, nil, "levelname"},
+		{"no line at the right", []float64{0, 7.5, 9}, []float64{.5, .5, -.5}, false, nil, "levelname end"},
+		{"a place at the right", []float64{0, 9}, []float64{.5, -.5}, false, []Place{{"kept", 9}}, "levelname"},
+	} {
+		texts, _ := parse(t, SVG(Chart{X: Axis{"alpha", Factor}, Places: c.places, Panels: []Panel{{
+			Y: Axis{"J", Share}, Free: true, Levels: []Level{{"start", 0}},
+			Marks: []Marks{{Name: "tried"}, {Name: "breaks a limit", X: c.x, Y: c.y, Joined: c.joined}},
+		}}}))
 		if d := cmp.Diff([]string{"start 0%"}, texts[c.want]); d != "" {
-			t.Errorf("points at %v (-want +got)\n%s", c.x, d)
+			t.Errorf("%s (-want +got)\n%s", c.name, d)
 		}
 		if d := cmp.Diff([]string{"breaks a limit"}, texts["legend"]); d != "" {
-			t.Errorf("legend (-want +got)\n%s", d)
+			t.Errorf("%s: legend (-want +got)\n%s", c.name, d)
 		}
 	}
 }
