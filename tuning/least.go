@@ -136,7 +136,7 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 	looks := 1 + (most-t.e.Looks.First+t.e.Looks.Every-1)/t.e.Looks.Every
 	sure := 1 - (1-t.e.Looks.Confidence)/float64(max(looks, 1)) // at all looks together: who is left out once is not looked at again
 	for n := min(t.e.Looks.First, most); ; n = min(n+t.e.Looks.Every, most) {
-		if err := t.bring(ctx, n, arms...); err != nil {
+		if err := l.bring(ctx, n, arms); err != nil {
 			return "", err
 		}
 		l.looks++
@@ -171,6 +171,24 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 			return "it looks worse: " + t.mainWord() + " " + percent(d), nil
 		}
 	}
+}
+
+// bring has arms run until each has n runs. Where they take turns, a run of the first that breaks a limit ends it.
+func (l *leastSearch) bring(ctx context.Context, n int, arms []*arm) error {
+	if !l.t.drifts {
+		return l.t.bring(ctx, n, arms...)
+	}
+	first := arms[0]
+	for k := first.n() + 1; k <= n && first.left == "" && first.broken(&l.t.e.Objective) == ""; k++ {
+		turn := slices.Clone(arms)
+		if k%2 == 0 {
+			slices.Reverse(turn)
+		}
+		if err := l.t.bring(ctx, k, turn...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // counts reports whether anything has counted losses in runs of a.
