@@ -155,7 +155,7 @@ func TestLeast(t *testing.T) {
 		e := experiment(s)
 		e.Seed = seed
 		o, err := Run(context.Background(), e, Lab{Runner: &surface{noise: 0.002, f: func(s Setting) float64 { return math.Log(1 - math.Exp(-s[0]/90)) }}}, &memory{}, nil)
-		if err != nil || o.Best[0] < 330 || o.Best[0] > 520 || o.Verdict != Better || !strings.Contains(o.Words, " is the least that holds: it breaks no limit in 20 runs, in which nobody counts losses, and goodput ") {
+		if err != nil || o.Best[0] < 330 || o.Best[0] > 520 || o.Verdict != Better || !strings.Contains(o.Words, " is the least that holds: it breaks no limit in 20 runs, in which nobody counts losses, and it ") {
 			t.Errorf("seed %d: %+v %v", seed, o, err)
 		}
 	}

@@ -89,10 +89,11 @@ type leastSearch struct {
 	looks int
 }
 
-// compared is what a comparison came to, and the value that it was with.
+// compared is what a comparison came to while both were measured side by side.
 type compared struct {
-	stats.Interval
-	with float64
+	stats.Interval // of what comes first
+	with           *arm
+	told           Decision // its intervals
 }
 
 // try finds out whether a value holds. One that lint refuses does not.
@@ -152,7 +153,9 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 		}
 		d := t.against(a, l.top, t.main(), t.e.Looks.Confidence)
 		x := t.against(a, l.top, t.main(), sure)
-		l.seen[a] = compared{d, l.top.setting[l.i]}
+		c := compared{Interval: d, with: l.top}
+		t.compare(&c.told, a, l.top, 1)
+		l.seen[a] = c
 		switch {
 		case d.Low >= math.Log(1-loss):
 			if d.Low > 0 {
@@ -160,7 +163,7 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 			}
 			return "", nil
 		case x.High < math.Log(1-loss):
-			return "it is worse: " + t.mainWord() + " " + percent(x), nil
+			return "it is worse: " + t.mainWords(x), nil
 		case n < most:
 			continue
 		case a.counts() && d.Est >= math.Log(1-doubt), d.Est >= math.Log(1-loss):
@@ -168,7 +171,7 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 		case a.counts() && most == t.e.Looks.Most:
 			most *= 2 // it looks bad, and noise may look so
 		default:
-			return "it looks worse: " + t.mainWord() + " " + percent(d), nil
+			return "it looks worse: " + t.mainWords(d), nil
 		}
 	}
 }
@@ -196,24 +199,25 @@ func (a *arm) counts() bool {
 	return slices.ContainsFunc(a.runs, func(r *run) bool { return r != nil && (r.Drops != nil || r.Sequence != nil) })
 }
 
-// mainWord is what comes first, for people.
-func (t *tuner) mainWord() string {
-	if t.e.Objective.Lexicographic || t.e.Objective.Exchange == 0 || t.tail <= 0 {
-		return "goodput"
+// mainWords are a difference in what comes first, for people: of goodput in percent of it.
+func (t *tuner) mainWords(x stats.Interval) string {
+	if !t.e.Objective.Lexicographic && t.e.Objective.Exchange != 0 && t.tail > 0 {
+		return "J " + percent(x)
 	}
-	return "J"
+	x.Est, x.Low, x.High = math.Expm1(x.Est), math.Expm1(x.Low), math.Expm1(x.High)
+	return "goodput " + percent(x)
 }
 
-// keeps says how far a setting keeps what comes first.
-func (t *tuner) keeps(x stats.Interval) string {
-	what := t.mainWord()
+// keeps says how a setting compares with another in what comes first.
+func (t *tuner) keeps(x stats.Interval, than string) string {
+	words := t.mainWords(x)
 	switch {
 	case x.Low > 0:
-		return what + " is better: " + percent(x)
+		return fmt.Sprintf("it is better than %s: %s", than, words)
 	case x.Low >= math.Log(1-loss):
-		return fmt.Sprintf("%s is kept within %.0f%%: %s", what, 100*loss, percent(x))
+		return fmt.Sprintf("it is as good as %s within %.0f%%: %s", than, 100*loss, words)
 	}
-	return fmt.Sprintf("%s cannot be told apart to %.0f%%: %s", what, 100*loss, percent(x))
+	return fmt.Sprintf("it cannot be told from %s to %.0f%%: %s", than, 100*loss, words)
 }
 
 // stands says how the best has stood a confirmation, of a variable whose least value is wanted.
@@ -229,7 +233,7 @@ func (t *tuner) stands(c *Decision) string {
 	if x == nil {
 		return words
 	}
-	return words + ", and " + t.keeps(*x)
+	return words + ", and " + t.keeps(*x, "what there was")
 }
 
 // conclude moves to the smallest that holds.
@@ -241,7 +245,10 @@ func (l *leastSearch) conclude() error {
 	slices.SortFunc(held, func(a, b *arm) int { return cmp.Compare(a.setting[l.i], b.setting[l.i]) })
 	if len(held) > 0 {
 		to := held[0]
-		if to != l.from && l.from.n() > 1 && (!t.drifts || l.from == l.top) { // else they were not measured side by side
+		switch c := l.seen[to]; {
+		case c.with == l.from:
+			d.J, d.Goodput, d.Tail = c.told.J, c.told.Goodput, c.told.Tail
+		case !t.drifts && to != l.from && l.from.n() > 1:
 			t.compare(&d, to, l.from, 1)
 		}
 		d.To, d.Verdict = to.setting, Plateau
@@ -250,7 +257,7 @@ func (l *leastSearch) conclude() error {
 			d.Reason += ", in which nobody counts losses"
 		}
 		if c, ok := l.seen[to]; ok {
-			d.Reason += fmt.Sprintf(", and against %s %s", v.Text(c.with), t.keeps(c.Interval))
+			d.Reason += ", and " + t.keeps(c.Interval, v.Text(c.with.setting[l.i]))
 		}
 		if !math.IsNaN(l.below) {
 			why := "lint refuses it"

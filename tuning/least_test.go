@@ -169,8 +169,8 @@ func TestLeastSays(t *testing.T) {
 		noise float64
 		want  []string
 	}{
-		{0, []string{"279170B is the least that holds: it breaks no limit in 2 runs, and against 1MB goodput is kept within 1%: +0.0%", "; 256KB does not: 10 packets of lossless classes were lost"}},
-		{0.05, []string{"279170B is the least that holds: it breaks no limit in 4 runs, and against 1MB goodput cannot be told apart to 1%: ", "; 256KB does not: "}},
+		{0, []string{"279170B is the least that holds: it breaks no limit in 2 runs, and it is as good as 1MB within 1%: goodput +0.0%", "; 256KB does not: 10 packets of lossless classes were lost"}},
+		{0.05, []string{"279170B is the least that holds: it breaks no limit in 4 runs, and it cannot be told from 1MB to 1%: goodput ", "; 256KB does not: "}},
 	} {
 		q := queue{seed: 1, noise: x.noise, looks: few, lost: tooSmall}
 		o, h := q.run(t)
@@ -180,7 +180,7 @@ func TestLeastSays(t *testing.T) {
 				t.Errorf("%q is not in %q", w, h.Decisions[i].Reason)
 			}
 		}
-		if !strings.HasPrefix(o.Words, "queue-limit 279170B instead of 1MB is the least that holds: it breaks no limit in 4 runs, and goodput ") {
+		if !strings.HasPrefix(o.Words, "queue-limit 279170B instead of 1MB is the least that holds: it breaks no limit in 4 runs, and it ") {
 			t.Error(o.Words)
 		}
 	}
