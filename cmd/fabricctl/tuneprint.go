@@ -35,7 +35,7 @@ func printTuned(w io.Writer, r *tuneJSON, h *tuning.History, details bool) {
 		printReasons(w, r, h)
 	}
 	if o := r.Outcome; o != nil {
-		if len(o.Pareto) > 0 {
+		if slices.ContainsFunc(o.Pareto, func(x tuning.Arm) bool { return x.P999 > 0 }) { // without a latency it is what has the most goodput
 			s := triedWhole(r, h)
 			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each:")
 			show.Table(w, s.rows(s.front(o)))
@@ -53,6 +53,8 @@ func loadName(name, text string) string {
 	switch {
 	case name != "":
 		return "load " + name
+	case len(text) > longLoad && !strings.Contains(text, "+"):
+		return "a load of one part"
 	case len(text) > longLoad:
 		return "a load of several parts"
 	}
