@@ -32,8 +32,8 @@ type History struct {
 
 // resumed is a process that goes on.
 type resumed struct {
-	at    time.Time
-	after int // the last trial before it
+	at time.Time
+	grant
 }
 
 // Read understands the records of a journal. An error is a journal that is none of an experiment, or has been changed.
@@ -58,6 +58,15 @@ func Read(records []journal.Record) (*History, error) {
 	return h, nil
 }
 
+// resumedBy is the history with one process more.
+func (h *History) resumedBy(b *Begin) *History {
+	is := *h
+	is.Resumed = append(slices.Clip(h.Resumed), b.At)
+	is.resumes = append(slices.Clip(h.resumes), resumed{b.At, h.granted(b.Budget)})
+	is.End = nil
+	return &is
+}
+
 func into[T any](r *journal.Record) (*T, error) {
 	v := new(T)
 	if err := json.Unmarshal(r.Data, v); err != nil {
@@ -79,11 +88,7 @@ func (h *History) read(r *journal.Record) error {
 		if err != nil {
 			return err
 		}
-		after := 0
-		for n := range h.Measures {
-			after = max(after, n)
-		}
-		h.Resumed, h.resumes, h.End = append(h.Resumed, b.At), append(h.resumes, resumed{b.At, after}), nil
+		*h = *h.resumedBy(b)
 	case recSaid:
 		if err := gather(r, &h.Said); err != nil {
 			return err

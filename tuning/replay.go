@@ -14,6 +14,19 @@ import (
 // one in the journal, another result, or a trial that the method would not have asked for. whole is false when the journal ends before the experiment
 // does.
 func Replay(h *History) (decisions []Decision, best Setting, whole bool, err error) {
+	for _, g := range h.grants() {
+		if g.end == nil || !g.end.Spent {
+			continue
+		}
+		if decisions, best, _, err = h.before(g).replay(); err != nil {
+			return decisions, best, false, fmt.Errorf("before it was given more: %w", err)
+		}
+	}
+	return h.replay()
+}
+
+// replay is Replay of what came last.
+func (h *History) replay() (decisions []Decision, best Setting, whole bool, err error) {
 	e := h.Begin.Experiment(func() time.Time { return h.Last })
 	t := newTuner(e, Lab{}, silent{}, nil)
 	t.rewind(h)

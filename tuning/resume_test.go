@@ -226,6 +226,12 @@ func FuzzRead(f *testing.F) {
 		if _, err := Run(context.Background(), e, Lab{Runner: choosy{rig()}}, log, nil); err != nil {
 			f.Fatal(err)
 		}
+		if h, err := Read(log.recs); err == nil && h.End.Spent { // and given more
+			e.Budget.Runs = 40
+			if _, err := Resume(context.Background(), e, h, Lab{Runner: choosy{rig()}}, log, nil); err != nil {
+				f.Fatal(err)
+			}
+		}
 		var all bytes.Buffer
 		for _, r := range log.recs {
 			fmt.Fprintf(&all, "%s %s\n", r.Kind, r.Data)

@@ -50,9 +50,11 @@ type tuner struct {
 	decisions      []Decision
 	decided        int // runs until the decision before
 	untested       []string
-	confirming     bool // nothing is kept for the confirmation any more
-	confirmed      int  // confirmations that were begun
-	tail           int8 // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
+	confirming     bool    // nothing is kept for the confirmation any more
+	confirmed      int     // confirmations that were begun
+	tail           int8    // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
+	grants         []grant // larger budgets that were given, and are not taken yet
+	lacks          Budget  // what it would take to go on; zero = nothing
 	clock          time.Time
 	spent          time.Duration
 	moved          runTimes // of runs before which something was written
@@ -113,11 +115,16 @@ func Resume(ctx context.Context, e Experiment, h *History, lab Lab, log Log, tel
 	if err := h.Begin.same(&e); err != nil {
 		return Outcome{}, err
 	}
+	if !e.Budget.covers(h.Budget()) {
+		return Outcome{}, fmt.Errorf("what may be spent cannot be less than it was: %s", h.Budget().text())
+	}
 	x := h.Begin.Experiment(e.Now)
 	x.Space, x.Workload, x.Sight, x.Parallel = e.Space, e.Workload, e.Sight, e.Parallel
 	t := newTuner(x, lab, log, tell)
 	t.rewind(h)
 	b := t.begin()
+	b.Budget = e.Budget
+	t.rewind(h.resumedBy(&b))
 	if err := log.Append(recResume, b); err != nil {
 		return Outcome{}, err
 	}
@@ -126,6 +133,7 @@ func Resume(ctx context.Context, e Experiment, h *History, lab Lab, log Log, tel
 
 // rewind has t take from h what h knows.
 func (t *tuner) rewind(h *History) {
+	t.grants = h.grants()
 	t.tape, t.drifts, t.guarded, t.pfc = h, h.Begin.Drifts, h.Begin.Guarded, h.Begin.PFC
 	t.externals, t.clock = h.Begin.Externals, h.Begin.At
 	for _, s := range h.Said {

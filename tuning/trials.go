@@ -28,8 +28,8 @@ func (t *tuner) bring(ctx context.Context, n int, arms ...*arm) error {
 		if len(jobs) == 0 {
 			return nil
 		}
-		if b := t.e.Budget.Runs; b > 0 && t.runs+len(jobs)+t.reserve() > b {
-			return errBudget
+		if ok, err := t.runsFor(len(jobs)); !ok || err != nil {
+			return cmp.Or(err, errBudget)
 		}
 		if err := t.make(ctx, jobs); err != nil {
 			return err
@@ -86,18 +86,20 @@ type outcome struct {
 
 // make numbers the jobs and has them run, as many at once as are allowed; what came of them is taken in their order.
 func (t *tuner) make(ctx context.Context, jobs []job) error {
-	for i := range jobs {
-		t.trials++
-		j := &jobs[i]
-		j.trial = Trial{N: t.trials, Setting: j.a.setting, Seed: t.seed(j.a.first + j.i), Workload: WorkloadAt(t.e.Workload, t.vars, j.a.setting)}
-	}
+	t.number(jobs)
 	for len(jobs) > 0 {
 		if jobs[0].a.refused { // devices take one setting at a time, and so is what they refuse
 			jobs = jobs[1:]
 			continue
 		}
-		if b := time.Duration(t.e.Budget.Time); b > 0 && t.spent+t.kept() >= b {
-			return errBudget
+		if m, no, _ := t.tape.came(&jobs[0].trial); m == nil && no == nil { // what was made, there was time for
+			given := len(t.grants)
+			if ok, err := t.timeFor(); !ok || err != nil {
+				return cmp.Or(err, errBudget)
+			}
+			if len(t.grants) < given {
+				t.number(jobs)
+			}
 		}
 		n := min(len(jobs), t.e.Parallel)
 		if err := t.together(ctx, jobs[:n]); err != nil {
@@ -106,6 +108,15 @@ func (t *tuner) make(ctx context.Context, jobs []job) error {
 		jobs = jobs[n:]
 	}
 	return nil
+}
+
+// number gives jobs the next numbers.
+func (t *tuner) number(jobs []job) {
+	for i := range jobs {
+		t.trials++
+		j := &jobs[i]
+		j.trial = Trial{N: t.trials, Setting: j.a.setting, Seed: t.seed(j.a.first + j.i), Workload: WorkloadAt(t.e.Workload, t.vars, j.a.setting)}
+	}
 }
 
 // affordable is how many runs the budget still has for the search, by what runs took until now.
@@ -260,18 +271,7 @@ func (t *tuner) take(j *job, o *outcome) error {
 			return err
 		}
 	}
-	t.runs++
-	took := time.Duration(0)
-	if at := t.tape.from(j.trial.N, t.clock); o.m.At.After(at) { // a process that stood still has spent nothing
-		took = o.m.At.Sub(at)
-		t.spent += took
-		t.clock = o.m.At
-	}
-	if (t.guarded || t.externals != nil) && j.a.key != t.ran { // something was written for it
-		t.moved.n++
-		t.moved.took += took
-	}
-	t.ran = j.a.key
+	t.pass(j.trial.N, o.m.At, j.a.key)
 	why := o.m.Rejected
 	if why == nil {
 		why = t.unusable(o.m.Measure)
@@ -288,6 +288,22 @@ func (t *tuner) take(j *job, o *outcome) error {
 	j.a.runs[j.i] = t.valued(o.m.Measure)
 	t.progress()
 	return t.trip(j.trial.N, &harm)
+}
+
+// pass counts run n, which had ended at a time, and how long it took. A process that stood still has spent nothing.
+func (t *tuner) pass(n int, at time.Time, setting string) {
+	t.runs++
+	took := time.Duration(0)
+	if from := t.tape.from(n, t.clock); at.After(from) {
+		took = at.Sub(from)
+		t.spent += took
+		t.clock = at
+	}
+	if (t.guarded || t.externals != nil) && setting != t.ran { // something was written for it
+		t.moved.n++
+		t.moved.took += took
+	}
+	t.ran = setting
 }
 
 // leave leaves a setting out that devices do not take. That is no run.
@@ -373,6 +389,9 @@ func (t *tuner) trip(n int, m *Harm) error {
 
 func (t *tuner) progress() {
 	p := Progress{Step: t.step, Runs: t.runs, Most: t.e.Budget.Runs}
+	if n := len(t.grants); n > 0 {
+		p.Most = t.grants[n-1].budget.Runs
+	}
 	if t.variable != "" {
 		p.Step = t.variable + " " + t.step
 	}

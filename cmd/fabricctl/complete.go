@@ -49,6 +49,9 @@ func (a *app) complete(root *cobra.Command) {
 			a.completeSim(c)
 		case "tune run":
 			a.completeTune(c)
+		case "tune resume":
+			mustComplete(c, "max-runs")
+			mustComplete(c, "max-time")
 		}
 		switch own := of[path]; {
 		case own != nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -123,22 +125,84 @@ func baseline(o *tuning.Outcome) string {
 	return "the baseline holds"
 }
 
+// moreFlags are what a resume gives beyond what an experiment had.
+type moreFlags struct {
+	runs    int
+	time    time.Duration
+	changed func(flag string) bool
+	yes     bool
+}
+
 func (a *app) newTuneResume() *cobra.Command {
-	var yes bool
+	var o moreFlags
 	c := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Finish an experiment that was interrupted or that died",
+		Short: "Finish an experiment that was interrupted or that died, or go on with one whose budget was spent",
 		Long: `Finish an experiment: what was measured stands in its journal and is not measured again, what was decided is decided again in the same
 way, and then it goes on. Where devices were written and the baseline is not back, it is restored first. The model has to be the one that the
-experiment began with; -f is needed only where its layers are found elsewhere now.`,
-		Args: wantTuned,
-		RunE: func(c *cobra.Command, args []string) error { return a.runTuneResume(c.Context(), args[0], yes) },
+experiment began with; -f is needed only where its layers are found elsewhere now.
+
+One whose budget was spent goes on with a larger one, where the search was: --max-runs and --max-time say how much it may come to in all,
+with what was spent already. The confirmation that it had ended with is made again, on other seeds.`,
+		Example: "  fabricctl tune resume 261130-093012-1c2d3e4f\n  fabricctl tune resume 261130-093012-1c2d3e4f --max-runs 1500",
+		Args:    wantTuned,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.changed = c.Flags().Changed
+			return a.runTuneResume(c.Context(), args[0], o)
+		},
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	f := c.Flags()
+	f.IntVar(&o.runs, "max-runs", 0, "runs at most in all, more than it had (0 = no limit)")
+	f.DurationVar(&o.time, "max-time", 0, "time at most in all, more than it had, such as 4h (0 = no limit)")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return c
 }
 
-func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
+// budget is what an experiment may spend from now on.
+func (o *moreFlags) budget(h *tuning.History) (tuning.Budget, error) {
+	b := h.Budget()
+	switch {
+	case o.runs < 0:
+		return b, usage("--max-runs %d: want a number from 0 on", o.runs)
+	case o.time < 0:
+		return b, usage("--max-time %s: want a time, or 0 for no limit", o.time)
+	}
+	if o.changed("max-runs") {
+		b.Runs = o.runs
+	}
+	if o.changed("max-time") {
+		b.Time = units.Duration(o.time)
+	}
+	return b, nil
+}
+
+// resumable refuses to go on with what has ended, or is under way, and with a budget that takes it no further.
+func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
+	shows := "fabricctl tune show " + r.ID + " shows its answer"
+	switch spent := r.Outcome != nil && r.Outcome.Spent; {
+	case r.State == tuning.Done:
+		return fail(exitError, shows, "experiment %s has ended; there is nothing to finish", r.ID)
+	case r.State == tuning.Running:
+		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", r.ID)
+	case b == h.Budget() && spent:
+		return fail(exitError, shows+"; fabricctl tune resume "+r.ID+" "+moreOf(b)+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
+	case b != h.Budget():
+		if err := h.Enough(b); err != nil {
+			return fail(exitUsage, "give more", "experiment %s: %w; nothing was done", r.ID, err)
+		}
+	}
+	return nil
+}
+
+// moreOf is a flag for twice the budget that an experiment had.
+func moreOf(b tuning.Budget) string {
+	if b.Runs > 0 {
+		return "--max-runs " + strconv.Itoa(2*b.Runs)
+	}
+	return "--max-time " + time.Duration(2*b.Time).String()
+}
+
+func (a *app) runTuneResume(ctx context.Context, id string, more moreFlags) error {
 	ctx, cancel := a.limit(ctx)
 	defer cancel()
 	json, err := a.wants("text", "json")
@@ -149,17 +213,18 @@ func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case r.State == tuning.Done || r.Outcome != nil && r.Outcome.Spent:
-		return fail(exitError, "fabricctl tune show "+id+" shows its answer", "experiment %s has ended; there is nothing to finish", id)
-	case r.State == tuning.Running:
-		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", id)
+	budget, err := more.budget(h)
+	if err != nil {
+		return err
+	}
+	if err := a.resumable(r, h, budget); err != nil {
+		return err
 	}
 	o, err := a.flagsOf(h.Begin.Context.Command)
 	if err != nil {
 		return err
 	}
-	o.yes = o.yes || yes
+	o.yes = o.yes || more.yes
 	if a.readOnly && o.runner != runnerSim {
 		return fail(exitRefused, "leave --read-only away", "tune resume: %w", drivers.ErrReadOnly)
 	}
@@ -170,6 +235,7 @@ func (a *app) runTuneResume(ctx context.Context, id string, yes bool) error {
 	if err != nil {
 		return err
 	}
+	x.exp.Budget = budget
 	printTunePlan(a.sys.err, x)
 	if err := a.agree(ctx, x); err != nil {
 		return err

@@ -25,6 +25,7 @@ type tuneJSON struct {
 	ID        string            `json:"id"`
 	State     tuning.State      `json:"state"`
 	Begin     tuning.Begin      `json:"begin"`
+	Budget    tuning.Budget     `json:"budget"` // that of begin, or what a resume has given since
 	Runs      int               `json:"runs"`
 	Rejected  int               `json:"rejected"`
 	Decisions []tuning.Decision `json:"decisions"`
@@ -88,7 +89,7 @@ func (a *app) tuned(id string) (*tuneJSON, *tuning.History, error) {
 
 // tunedJSON is a history as it is printed.
 func tunedJSON(id string, h *tuning.History, alive bool) *tuneJSON {
-	r := &tuneJSON{Schema: "fabricctl/tune/v1", ID: id, State: h.State(alive), Begin: h.Begin, Decisions: h.Decisions, Notices: h.Notices, Outcome: h.End, Gate: h.Gate}
+	r := &tuneJSON{Schema: "fabricctl/tune/v1", ID: id, State: h.State(alive), Begin: h.Begin, Budget: h.Budget(), Decisions: h.Decisions, Notices: h.Notices, Outcome: h.End, Gate: h.Gate}
 	for _, m := range h.Measures {
 		r.Runs++
 		if m.Rejected != nil {

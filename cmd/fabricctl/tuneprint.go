@@ -305,5 +305,8 @@ func (a *app) tuneHints(r *tuneJSON) []string {
 	case o.Verdict == tuning.Better:
 		hints = append(hints, "as a change of the model: "+words("diff"))
 	}
+	if o != nil && o.State == tuning.Stopped && o.Spent {
+		hints = append(hints, "with a larger budget: "+words("resume", moreOf(r.Budget)))
+	}
 	return hints
 }

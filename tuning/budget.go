@@ -1,0 +1,193 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fabricctl/fabricctl/model/units"
+)
+
+// An experiment whose budget is spent confirms what it has found, and ends. Given a larger one it goes on where the first was spent, as if there had
+// been more from the beginning: what was made after that point to come to an end (the last verdict of a comparison that was broken off, the
+// confirmation) counts as spent, and nothing is decided by it any more. The record of the resume holds the budget, and how much was there before
+// it, so that a replay comes to the same point, and goes on from there in the same way.
+
+// grant is a larger budget, with what the journal had when it was given.
+type grant struct {
+	budget    Budget
+	after     int      // the last trial
+	decisions int      // how many
+	end       *Outcome // what it had come to; nil = it was broken off
+}
+
+// covers reports whether b allows whatever o allows.
+func (b Budget) covers(o Budget) bool {
+	return (b.Runs == 0 || o.Runs > 0 && b.Runs >= o.Runs) && (b.Time == 0 || o.Time > 0 && b.Time >= o.Time)
+}
+
+// grants are the larger budgets that were given, in order.
+func (h *History) grants() (out []grant) {
+	was := h.Begin.Budget
+	for _, r := range h.resumes {
+		if r.budget != was {
+			was = r.budget
+			out = append(out, r.grant)
+		}
+	}
+	return out
+}
+
+// Budget is what may be spent: what the experiment began with, or what it was given since.
+func (h *History) Budget() Budget {
+	if g := h.grants(); len(g) > 0 {
+		return g[len(g)-1].budget
+	}
+	return h.Begin.Budget
+}
+
+// granted is a larger budget that is given now.
+func (h *History) granted(b Budget) grant {
+	g := grant{budget: b, decisions: len(h.Decisions), end: h.End}
+	for n := range h.Measures {
+		g.after = max(g.after, n)
+	}
+	return g
+}
+
+// Enough is an error that says what it would take when an experiment whose budget is spent would come no further with a larger one. It decides
+// everything again to find that out.
+func (h *History) Enough(b Budget) error {
+	if !b.covers(h.Budget()) {
+		return fmt.Errorf("what may be spent cannot be less than it was: %s", h.Budget().text())
+	}
+	t := newTuner(h.Begin.Experiment(func() time.Time { return h.Last }), Lab{}, silent{}, nil)
+	t.rewind(h)
+	t.grants = append(t.grants, h.granted(b))
+	o, err := t.search(context.Background())
+	switch {
+	case errors.Is(err, errTape):
+		return nil
+	case err != nil:
+		return err
+	case o.Spent && t.lacks.Runs > 0:
+		return fmt.Errorf("with %d runs it comes no further: what is next takes %d in all, those of a new confirmation with them", b.Runs, t.lacks.Runs)
+	case o.Spent:
+		return fmt.Errorf("with %s it comes no further: what is next takes more than %s in all, the time of a new confirmation with it", b.Time, t.lacks.Time)
+	}
+	return nil
+}
+
+// text is "780 runs and 2h".
+func (b Budget) text() string {
+	switch {
+	case b.Runs > 0 && b.Time > 0:
+		return fmt.Sprintf("%d runs and %s", b.Runs, b.Time)
+	case b.Runs > 0:
+		return fmt.Sprintf("%d runs", b.Runs)
+	case b.Time > 0:
+		return b.Time.String()
+	}
+	return "no limit"
+}
+
+// runsFor reports whether the budget has so many runs more, with what is kept for the confirmation. A larger one is taken where it has not.
+func (t *tuner) runsFor(n int) (bool, error) {
+	for {
+		need := t.runs + n + t.reserve()
+		if b := t.e.Budget.Runs; b == 0 || need <= b {
+			return true, nil
+		}
+		t.lacks = orElse(t.lacks, Budget{Runs: need})
+		if more, err := t.enlarge(); !more {
+			return false, err
+		}
+	}
+}
+
+// timeFor reports whether the budget has time for a run more, in the same way.
+func (t *tuner) timeFor() (bool, error) {
+	for {
+		need := t.spent + t.kept()
+		if b := time.Duration(t.e.Budget.Time); b == 0 || need < b {
+			return true, nil
+		}
+		t.lacks = orElse(t.lacks, Budget{Time: units.Duration(need)})
+		if more, err := t.enlarge(); !more {
+			return false, err
+		}
+	}
+}
+
+// enlarge takes the next larger budget that was given, where the one before is spent. What the journal has beyond this point, up to where the larger
+// one was given, is counted.
+func (t *tuner) enlarge() (bool, error) {
+	if len(t.grants) == 0 {
+		return false, nil
+	}
+	g := t.grants[0]
+	t.grants, t.e.Budget, t.lacks = t.grants[1:], g.budget, Budget{}
+	var made []int
+	for n := range t.tape.Measures {
+		if n > t.trials && n <= g.after {
+			made = append(made, n)
+		}
+	}
+	slices.Sort(made)
+	for _, n := range made {
+		m := t.tape.Measures[n]
+		t.pass(n, m.At, t.tape.trials[n].Setting.Key())
+		if m.Rejected != nil {
+			t.rejected++
+		}
+	}
+	void := len(made)
+	t.trials = max(t.trials, g.after)
+	t.decided += void
+	again := 0
+	for n := len(t.decisions); n < g.decisions; n++ {
+		d := t.tape.Decisions[n]
+		t.decisions = append(t.decisions, d)
+		if d.Step == "confirmation" {
+			again++
+		}
+	}
+	if void > 0 {
+		t.confirmed += max(again, 1) // on seeds that nobody has seen
+	}
+	words := "there may be spent " + g.budget.text() + " now"
+	if g.budget == (Budget{}) {
+		words = "there is no limit any more"
+	}
+	words += ": the search goes on where the budget was spent"
+	if void > 0 {
+		words += fmt.Sprintf("; %d runs that were made then to come to an end count, and decide nothing any more", void)
+	}
+	return true, t.notice(words)
+}
+
+// before is the history up to a grant: what the journal was then.
+func (h *History) before(g grant) *History {
+	was := *h
+	was.Measures, was.NotTaken = map[int]*Measured{}, map[int]*NotTaken{}
+	for n, m := range h.Measures {
+		if n <= g.after {
+			was.Measures[n] = m
+		}
+	}
+	for n, x := range h.NotTaken {
+		if n <= g.after {
+			was.NotTaken[n] = x
+		}
+	}
+	was.Decisions, was.End, was.resumes = h.Decisions[:g.decisions], g.end, nil
+	for _, r := range h.resumes {
+		if r.grant == g {
+			break
+		}
+		was.resumes = append(was.resumes, r)
+	}
+	return &was
+}
