@@ -18,7 +18,7 @@ func neverMarks(t *testing.T) (good, bad string) {
 // mends is a short experiment on the emulated fabric.
 func mends(verb ...string) []string {
 	return append(verb, "--yes", "--persist-trials", "--runner", "lab", "--workload", "ap", "--duration", "200us", "--warmup", "50us",
-		"--looks", "2,1,2", "--confirm", "4", "--max-runs", "32", "--rounds", "1", "--parallel", "8")
+		"--looks", "2,1,2", "--confirm", "4", "--max-runs", "30", "--rounds", "1", "--variables", "kmax", "--parallel", "8")
 }
 
 // TestTuneMends: devices that hold what the linter refuses are where an experiment may begin, and where it ends. Nothing else writes such
@@ -46,14 +46,14 @@ func TestTuneMends(t *testing.T) {
 	}
 
 	r = b.must(t, exitOK, mends("tune", "run")...)
-	if !strings.Contains(r.err, "error that other settings do not have") {
+	if !strings.Contains(r.err, "error that other settings do not have") || !strings.Contains(r.out, "confirmation  better") {
 		t.Errorf("%s", r)
 	}
 	b.same(t, old, "after an experiment")
 
 	program := asProgram(t)
 	for _, way := range []string{"rollback", "resume", "run"} {
-		for n := 90; b.config(t) == old; n += 3 { // until it dies with a trial in force
+		for n := 30; b.config(t) == old; n += 3 { // until it dies with a trial in force
 			if _, died := b.until(t, program, n, mends("tune", "run")...); !died {
 				t.Fatalf("%s: no death leaves a trial in force", way)
 			}
