@@ -40,10 +40,41 @@ func (h *History) replay() (decisions []Decision, best Setting, whole bool, err 
 	if err == nil && len(t.decisions) < len(h.Decisions) {
 		err = fmt.Errorf("the journal has %d decisions, and its measures lead to %d", len(h.Decisions), len(t.decisions))
 	}
-	if end := h.End; err == nil && whole && end != nil && (end.State == Done || end.Spent) && (end.Best.Key() != o.Best.Key() || end.Verdict != o.Verdict) {
-		err = fmt.Errorf("the journal ends with %q and %s, and its measures lead to %q and %s", end.Verdict, SettingText(t.vars, end.Best), o.Verdict, SettingText(t.vars, o.Best))
+	if err == nil {
+		err = t.ends(h.End, &o, whole)
 	}
 	return t.decisions, o.Best, whole, err
+}
+
+// ends is an error when the end of a journal does not follow from its measures, which have come to o, or to no end where whole is false. Of an
+// experiment that was broken off they do not say by what; what it can have come to is that nothing was found.
+func (t *tuner) ends(end, o *Outcome, whole bool) error {
+	if end == nil {
+		return nil
+	}
+	differs := func(is, leads string) error {
+		return fmt.Errorf("the journal ends with %s, and its measures lead to %s", is, leads)
+	}
+	result := func(o *Outcome) string { return fmt.Sprintf("%q and %s", o.Verdict, SettingText(t.vars, o.Best)) }
+	finished := end.State == Done || end.Spent || end.Trip != ""
+	nothing := end.Verdict == Undecided && end.Best.Key() == t.start.key
+	switch {
+	case !whole && finished:
+		return differs(result(end), "no end")
+	case !finished && nothing:
+		return nil
+	case !whole, end.State == Stopped && !end.Spent:
+		return differs(result(end), "nothing yet")
+	case end.Trip != o.Trip:
+		return differs(fmt.Sprintf("limit %q", end.Trip), fmt.Sprintf("%q", o.Trip))
+	case end.Best.Key() != o.Best.Key() || end.Verdict != o.Verdict:
+		return differs(result(end), result(o))
+	case end.Runs != o.Runs || end.Rejected != o.Rejected:
+		return differs(fmt.Sprintf("%d runs, %d of them rejected", end.Runs, end.Rejected), fmt.Sprintf("%d and %d", o.Runs, o.Rejected))
+	case (end.Confirmed == nil) != (o.Confirmed == nil) || end.Confirmed != nil && !end.Confirmed.equal(o.Confirmed):
+		return differs("another confirmation than its decisions have", "theirs")
+	}
+	return nil
 }
 
 // silent is a log that forgets.

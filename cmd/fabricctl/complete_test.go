@@ -89,7 +89,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"tune", "run", "--workload", "victim+pro"}, "victim+probe"},
 		{[]string{"tune", "run", "--variables", "kmax,pm"}, "kmax,pmax"},
 		{[]string{"tune", "run", "--test-hosts", "host1,host32"}, "host1,host32"},
-		{[]string{"tune", "show", "--state-dir", state, ""}, "exp-2 exp-1"},
+		{[]string{"tune", "show", "--state-dir", state, ""}, "last exp-2 exp-1"},
 	} {
 		got, files := completion(t, slices.Concat(x.words[:1], model, x.words[1:])...)
 		if s := strings.Join(got, " "); s != x.want || files {

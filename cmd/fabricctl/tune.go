@@ -27,7 +27,8 @@ func (a *app) newTune() *cobra.Command {
 		Short: "Look for better settings by experiment, one variable at a time, with evidence",
 		Long: `Look for better settings of a lossless class by experiment: PFC and ECN thresholds are moved one at a time, a load is run under
 each setting, and statistics decide whether one is better. Everything is written down in a journal in the state directory, from which an
-experiment is shown, replayed, resumed, reported and written into the model (docs/tuning.md).`,
+experiment is shown, replayed, resumed, reported and written into the model (docs/tuning.md). RUN of these verbs is its id, the beginning of that
+where no other begins so, or last.`,
 		SuggestionsMinimumDistance: 2,
 		Args:                       wantVerb,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -202,17 +202,18 @@ func moreOf(b tuning.Budget) string {
 	return "--max-time " + time.Duration(2*b.Time).String()
 }
 
-func (a *app) runTuneResume(ctx context.Context, id string, more moreFlags) error {
+func (a *app) runTuneResume(ctx context.Context, name string, more moreFlags) error {
 	ctx, cancel := a.limit(ctx)
 	defer cancel()
 	json, err := a.wants("text", "json")
 	if err != nil {
 		return err
 	}
-	r, h, err := a.tuned(id)
+	r, h, err := a.experimentOf(name)
 	if err != nil {
 		return err
 	}
+	id := r.ID
 	budget, err := more.budget(h)
 	if err != nil {
 		return err
@@ -278,7 +279,7 @@ func (a *app) newTuneReplay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, h, err := a.tuned(args[0])
+			r, h, err := a.experimentOf(args[0])
 			if err != nil {
 				return err
 			}

@@ -50,13 +50,16 @@ func lastOf(names func() []string) arguments {
 	}
 }
 
-// completeTuned offers the experiments of the state directory, the newest first.
+// completeTuned offers the last experiment, and those of the state directory, the newest first.
 func (a *app) completeTuned(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, noFiles
 	}
 	all, _ := a.allTuned()
 	var ids []string
+	if len(all) > 0 {
+		ids = append(ids, lastTuned)
+	}
 	for _, r := range slices.Backward(all) {
 		ids = append(ids, r.ID)
 	}

@@ -87,6 +87,42 @@ func (a *app) tuned(id string) (*tuneJSON, *tuning.History, error) {
 	return r, h, nil
 }
 
+// lastTuned is the word for the experiment that was begun last.
+const lastTuned = "last"
+
+// experimentOf reads the experiment that a user names: by its id, by how its id begins where that is one alone, or as the last.
+func (a *app) experimentOf(word string) (*tuneJSON, *tuning.History, error) {
+	dir, err := a.tuneDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	var ids, begin []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok && tuneID.MatchString(id) {
+			ids = append(ids, id)
+			if strings.HasPrefix(id, word) {
+				begin = append(begin, id)
+			}
+		}
+	}
+	switch { // ids begin with the time, and entries are in the order of their names
+	case slices.Contains(ids, word), word == "":
+	case word == lastTuned && len(ids) > 0:
+		word = ids[len(ids)-1]
+	case word == lastTuned:
+		return nil, nil, fail(exitError, "fabricctl tune run makes one", "there is no experiment in %s", dir)
+	case len(begin) == 1:
+		word = begin[0]
+	case len(begin) > 1:
+		return nil, nil, fail(exitUsage, "give more of it", "there are %d experiments that begin with %s: %s", len(begin), word, firstOf(begin))
+	}
+	return a.tuned(word)
+}
+
 // tunedJSON is a history as it is printed.
 func tunedJSON(id string, h *tuning.History, alive bool) *tuneJSON {
 	r := &tuneJSON{Schema: "fabricctl/tune/v1", ID: id, State: h.State(alive), Begin: h.Begin, Budget: h.Budget(), Decisions: h.Decisions, Notices: h.Notices, Outcome: h.End, Gate: h.Gate}

@@ -59,7 +59,7 @@ func (a *app) newTuneList() *cobra.Command {
 
 func wantTuned(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("want one experiment; fabricctl tune list shows them")
+		return usage("want one experiment: an id, the beginning of one, or last; fabricctl tune list shows them")
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ and what was not tried. --details has the reason for each decision, and what was
 			if err != nil {
 				return err
 			}
-			r, h, err := a.tuned(args[0])
+			r, h, err := a.experimentOf(args[0])
 			if err != nil {
 				return err
 			}

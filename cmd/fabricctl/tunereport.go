@@ -44,7 +44,7 @@ func pageFormat(output, out string) (write func(report.Page) []byte, name string
 	return nil, "", fail(exitUsage, "name it .html or .md, or say -o html or -o markdown", "--out %s: the name does not say which format is wanted", out)
 }
 
-func (a *app) runTuneReport(ctx context.Context, id, out string) error {
+func (a *app) runTuneReport(ctx context.Context, name, out string) error {
 	if _, err := a.wants("html", "markdown", "text"); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a *app) runTuneReport(ctx context.Context, id, out string) error {
 			return err
 		}
 	}
-	r, h, err := a.tuned(id)
+	r, h, err := a.experimentOf(name)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ finds out (exit 4). -f is needed only where the layers are found elsewhere now.`
 	return c
 }
 
-func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error {
+func (a *app) runTuneDiff(ctx context.Context, name string, o tuneDiffFlags) error {
 	ctx, cancel := a.limit(ctx)
 	defer cancel()
 	json, err := a.wants("text", "json")
@@ -93,7 +93,7 @@ func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error
 			}
 		}
 	}
-	r, h, err := a.tuned(id)
+	r, h, err := a.experimentOf(name)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (a *app) runTuneDiff(ctx context.Context, id string, o tuneDiffFlags) error
 		return err
 	}
 	var patch strings.Builder
-	out := tuneDiffJSON{Schema: "fabricctl/tune-diff/v1", ID: id, Nothing: p.nothing, Files: []tuneDiffFile{}, External: append([]string{}, p.external...)}
+	out := tuneDiffJSON{Schema: "fabricctl/tune-diff/v1", ID: r.ID, Nothing: p.nothing, Files: []tuneDiffFile{}, External: append([]string{}, p.external...)}
 	for i := range p.files {
 		s := &p.files[i]
 		f := tuneDiffFile{File: s.File, Diff: unified(patchName(s.File), s.Before, s.After)}

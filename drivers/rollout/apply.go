@@ -225,7 +225,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if err := e.later(id, st, kind); err != nil {
 		return nil, err
 	}
-	moved := e.Model != "" && e.Model != st.head.Plan.Model
+	moved := e.Model != "" && e.Model != st.head.Plan.Model && st.head.Options.Trial == "" // the model of a trial was never that of the files
 	if moved && kind == KindResume {
 		return nil, &RefusedError{
 			Reason: fmt.Sprintf("run %s was planned for another model: digest %.12s then, %.12s now", id, st.head.Plan.Model, e.Model),

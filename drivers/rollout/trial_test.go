@@ -70,8 +70,9 @@ func TestTrial(t *testing.T) {
 		if _, err := f.e.Resume(context.Background(), r.ID); err == nil || !strings.Contains(err.Error(), "tune resume exp-1") {
 			t.Errorf("%v: a trial was resumed: %v", v, err)
 		}
+		f.e.Model = "the digest of the files, without what was tried"
 		for range 2 {
-			if r, err := f.e.Rollback(context.Background(), r.ID); ExitCode(r, err) != 0 {
+			if r, err := f.e.Rollback(context.Background(), r.ID); ExitCode(r, err) != 0 || strings.Contains(strings.Join(r.Notes, " "), "the model has changed") {
 				t.Errorf("%v: %+v, %v", v, r, err)
 			}
 			for n, b := range f.boxes {
