@@ -84,9 +84,13 @@ func (p *tunedPage) curves() []report.Block {
 			n++
 		}
 	}
-	lead := report.Text(fmt.Sprintf("%s were measured in %s. In each picture one variable moves and all others stand still; J is the difference to the start, run by run with the same seed. "+
-		"Bars are intervals at %s %%. All numbers are over all runs that the journal has of a setting; p99.9 is that of the usual run (the geometric mean).", diag.Count(n, "setting"), diag.Count(p.Runs-p.Rejected, "run"), confidenceText(p.Begin.Looks.Confidence)))
-	return append([]report.Block{lead}, blocks...)
+	lead := fmt.Sprintf("%s were measured in %s.", diag.Count(n, "setting"), diag.Count(p.Runs-p.Rejected, "run"))
+	if shown > 0 {
+		lead += " In each picture one variable moves and all others stand still."
+	}
+	lead += fmt.Sprintf(" J is the difference to the start, run by run with the same seed. Bars are intervals at %s %%. "+
+		"All numbers are over all runs that the journal has of a setting; p99.9 is that of the usual run (the geometric mean).", confidenceText(p.Begin.Looks.Confidence))
+	return append([]report.Block{report.Text(lead)}, blocks...)
 }
 
 // moved is the variable that a decision is about: the one it names, or the only one in which what it compares differs. -1 when there is
