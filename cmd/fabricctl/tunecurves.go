@@ -89,8 +89,11 @@ func (p *tunedPage) curves() []report.Block {
 		lead += " In each picture one variable moves and all others stand still."
 	}
 	lead += fmt.Sprintf(" J is the difference to the start, run by run with the same seed. Bars are intervals at %s %%. "+
-		"All numbers are over all runs that the journal has of a setting; p99.9 is that of the usual run (the geometric mean).", confidenceText(p.Begin.Looks.Confidence))
-	return append([]report.Block{report.Text(lead)}, blocks...)
+		"All numbers are over all runs that the journal has of a setting", confidenceText(p.Begin.Looks.Confidence))
+	if p.tails {
+		lead += "; p99.9 is that of the usual run (the geometric mean)"
+	}
+	return append([]report.Block{report.Text(lead + ".")}, blocks...)
 }
 
 // moved is the variable that a decision is about: the one it names, or the only one in which what it compares differs. -1 when there is
@@ -164,7 +167,7 @@ func (p *tunedPage) table(caption string, vars []tuning.Variable, before ...stri
 	for i := range vars {
 		t.Head = append(t.Head, vars[i].Name)
 	}
-	t.Head = append(append(t.Head, measuredHead()...), "")
+	t.Head = append(append(t.Head, p.measuredHead()...), "")
 	for i := len(before); i < len(t.Head)-1; i++ {
 		t.Numbers = append(t.Numbers, i)
 	}

@@ -249,8 +249,11 @@ func confidenceText(c float64) string { return strconv.FormatFloat(100*c, 'g', 4
 // weighs says what J is, for readers who have not read the manual.
 func (p *tunedPage) weighs() string {
 	o := &p.Begin.Objective
-	if o.Exchange == 0 {
+	switch {
+	case o.Exchange == 0:
 		return "J is goodput alone: more of it is better."
+	case !p.tails:
+		return "No latency was measured, so J is goodput alone: more of it is better."
 	}
 	return fmt.Sprintf("J weighs goodput (more is better) against p99.9, the latency that one in a thousand exceeds (less is better): 1 %% of goodput counts as much as %.3g %% of p99.9.", 1/o.Exchange)
 }

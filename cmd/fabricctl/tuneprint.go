@@ -37,7 +37,11 @@ func printTuned(w io.Writer, r *tuneJSON, h *tuning.History, details bool) {
 	if o := r.Outcome; o != nil {
 		if slices.ContainsFunc(o.Pareto, func(x tuning.Arm) bool { return x.P999 > 0 }) { // without a latency it is what has the most goodput
 			s := triedWhole(r, h)
-			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each:")
+			better := "in one of goodput and p99.9 without being worse in the other"
+			if !s.tails {
+				better = "in goodput"
+			}
+			fmt.Fprintf(w, "\nthat nothing tried surely beats %s, over all runs of each:\n", better)
 			show.Table(w, s.rows(s.front(o)))
 		}
 		sentences(w, "not tried", o.Untested)
@@ -274,12 +278,12 @@ func (s *triedSet) rows(arms []tuning.Arm) [][]string {
 	for i := range s.vars {
 		head = append(head, s.vars[i].Name)
 	}
-	rows := [][]string{slices.Concat(head, measuredHead(), []string{""})}
+	rows := [][]string{slices.Concat(head, s.measuredHead(), []string{""})}
 	left := map[string]string{} // why a setting was left
 	for i := range arms {
 		x := &arms[i]
 		if left[x.Setting.Key()] = x.Left; s.of(x.Setting) == nil && len(x.Setting) == len(s.vars) {
-			rows = append(rows, slices.Concat([]string{" "}, settingTexts(s.vars, x.Setting), []string{"-", "-", "-", "0", x.Left}))
+			rows = append(rows, slices.Concat([]string{" "}, settingTexts(s.vars, x.Setting), slices.Repeat([]string{"-"}, len(s.measuredHead())-1), []string{"0", x.Left}))
 		}
 	}
 	for _, b := range s.bands(s.those(arms)) {

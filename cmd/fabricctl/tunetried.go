@@ -19,6 +19,7 @@ type triedSet struct {
 	best  tuning.Setting // the start where nothing better was found
 	all   []tuning.Tried
 	byKey map[string]*tuning.Tried
+	tails bool // p99.9 is measured
 }
 
 // triedIn is what the runs from first to last came to, counted from 1.
@@ -27,6 +28,7 @@ func triedIn(r *tuneJSON, h *tuning.History, first, last int) *triedSet {
 	s.all = slices.DeleteFunc(s.all, func(t tuning.Tried) bool { return len(t.Setting) != len(s.vars) }) // a journal can say anything
 	for i := range s.all {
 		s.byKey[s.all[i].Setting.Key()] = &s.all[i]
+		s.tails = s.tails || s.all[i].Tail.N > 0
 	}
 	if o := r.Outcome; o != nil && len(o.Best) == len(s.vars) {
 		s.best = o.Best
@@ -98,17 +100,26 @@ func tailOf(t *tuning.Tried) string {
 	return latency(t.Tail.Est)
 }
 
-// measured are J against the start, goodput and p99.9 of the usual run, and the number of runs, as cells.
+// measured are J against the start, goodput and p99.9 of the usual run, where that is measured, and the number of runs, as cells.
 func (s *triedSet) measured(b *band) []string {
 	t := b.Tried
 	if b.twin != nil {
 		t = b.twin
 	}
-	return []string{s.effect(t), goodputOf(t), tailOf(t), strconv.Itoa(b.Runs)}
+	cells := []string{s.effect(t), goodputOf(t)}
+	if s.tails {
+		cells = append(cells, tailOf(t))
+	}
+	return append(cells, strconv.Itoa(b.Runs))
 }
 
 // measuredHead is the head of measured.
-func measuredHead() []string { return []string{"J against the start", "goodput", "p99.9", "runs"} }
+func (s *triedSet) measuredHead() []string {
+	if s.tails {
+		return []string{"J against the start", "goodput", "p99.9", "runs"}
+	}
+	return []string{"J against the start", "goodput", "runs"}
+}
 
 // band is a setting, or several that differ in one variable alone and are proven to be the same: they are shown as one.
 type band struct {

@@ -94,6 +94,31 @@ func TestTuneNumbers(t *testing.T) {
 	}
 }
 
+// TestTuneNoLatency: where nothing measures latency there is no column for it, and J is said to be goodput.
+func TestTuneNoLatency(t *testing.T) {
+	r, h := promoted()
+	for _, m := range h.Measures {
+		if m.Measure != nil {
+			m.Measure.P999 = 0
+		}
+	}
+	for i := range h.Decisions {
+		h.Decisions[i].Tail = nil
+	}
+	page := string(report.Markdown(tunePage(r, h, modelEdit{})))
+	var b bytes.Buffer
+	printTuned(&show.Screen{To: &b}, r, h, true)
+	if want := "| 1/8 | the start | 91.2Gbps | 8 |"; !strings.Contains(page, want) || strings.Contains(page, "p99.9 |") {
+		t.Errorf("the page lacks %q, or speaks of p99.9:\n%s", want, page)
+	}
+	if want := "No latency was measured, so J is goodput alone: more of it is better."; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q", want)
+	}
+	if got := b.String(); !strings.Contains(got, "  1/8    1MB    the start                 91.2Gbps  8") || strings.Contains(got, "p99.9") {
+		t.Errorf("the terminal has a column without numbers:\n%s", got)
+	}
+}
+
 // TestTuneUnheld: where what there is breaks a limit and stays, both printers say so, and whether something else does not.
 func TestTuneUnheld(t *testing.T) {
 	for _, all := range []bool{false, true} {
