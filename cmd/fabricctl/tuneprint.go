@@ -37,11 +37,7 @@ func printTuned(w io.Writer, r *tuneJSON, h *tuning.History, details bool) {
 	if o := r.Outcome; o != nil {
 		if slices.ContainsFunc(o.Pareto, func(x tuning.Arm) bool { return x.P999 > 0 }) { // without a latency it is what has the most goodput
 			s := triedWhole(r, h)
-			better := "in one of goodput and p99.9 without being worse in the other"
-			if !s.tails {
-				better = "in goodput"
-			}
-			fmt.Fprintf(w, "\nthat nothing tried surely beats %s, over all runs of each:\n", better)
+			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each:")
 			show.Table(w, s.rows(s.front(o)))
 		}
 		sentences(w, "not tried", o.Untested)
