@@ -70,7 +70,7 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		case d.J == nil:
 			d.Verdict, d.Reason = Undecided, "there were too few runs to compare"
 		case t.leastMoved():
-			bad := d.J.Est < math.Log(1-doubt)
+			bad := t.doubtful(b, a)
 			switch worse := d.J.High < math.Log(1-loss); {
 			case bad && !worse && n < 2*t.e.Looks.Confirm: // it looks bad, and noise may look so
 				pairs = max(pairs, 2*t.e.Looks.Confirm)

@@ -11,8 +11,7 @@ import (
 )
 
 // doubt is the part of its goodput by which a setting has to look worse than the best before it is left out although that is not sure: 15 %.
-// It lies between what may be lost and what nobody would put up with, so that noise mistakes neither for the other until a mean is as uncertain
-// as that.
+// It lies between what may be lost and what nobody would put up with, so that noise mistakes neither for the other until it hides as much as that.
 const doubt = 0.15
 
 // least searches the smallest value of variable i that breaks no limit and is as good as the best, as far as can be told: down the ladder from its
@@ -166,7 +165,7 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 			return "it is worse: " + t.mainWords(x), nil
 		case n < most:
 			continue
-		case a.counts() && d.Est >= math.Log(1-doubt), d.Est >= math.Log(1-loss):
+		case a.counts() && !t.doubtful(a, l.top), !a.counts() && d.Est >= math.Log(1-loss):
 			return "", nil
 		case a.counts() && most == t.e.Looks.Most:
 			most *= 2 // it looks bad, and noise may look so
@@ -192,6 +191,13 @@ func (l *leastSearch) bring(ctx context.Context, n int, arms []*arm) error {
 		}
 	}
 	return nil
+}
+
+// doubtful reports whether a looks worse than b by more than nobody would put up with: by the median of the pairs, which a few
+// runs that something disturbed do not move.
+func (t *tuner) doubtful(a, b *arm) bool {
+	n := common(a, b)
+	return stats.Median(stats.Differences(a.values(t.main(), n), b.values(t.main(), n))) < math.Log(1-doubt)
 }
 
 // counts reports whether anything has counted losses in runs of a.

@@ -3,6 +3,7 @@ package tuning
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 type queue struct {
 	seed  uint64
 	noise float64 // of a run
+	hit   float64 // part of the runs that something disturbs: they carry half
 	looks Looks
 	live  bool // nothing is compared that was not measured side by side
 	start float64
@@ -45,6 +47,9 @@ func (q *queue) run(t *testing.T) (Outcome, *History) {
 			n = 5
 		}
 		lose(o, observe.Drop.Of(3), n)
+		if rand.New(rand.NewPCG(tr.Seed, uint64(tr.Setting[0]))).Float64() < q.hit {
+			*o.Goodput /= 2
+		}
 	}
 	lab := Lab{Runner: w}
 	if q.live {
@@ -72,26 +77,29 @@ func TestLeastNoise(t *testing.T) {
 	const seeds = 40
 	for _, x := range []struct {
 		noise float64
+		hit   float64
 		looks Looks
 		live  bool
 		found float64 // part of the searches in which goodput costs nothing, at least
 		dear  float64 // part of those in which what is below 400 kB costs 30 %, that stay above
 	}{
-		{0, usual, false, 1, 1},
-		{0.02, usual, false, 1, 1},
-		{0.03, usual, true, 0.95, 1},
-		{0.10, usual, false, 0.95, 1},
-		{0.30, usual, false, 0.85, 0.95},
-		{0, few, false, 1, 1},
-		{0.02, few, true, 1, 1},
-		{0.03, few, false, 0.95, 1},
-		{0.10, few, true, 0.95, 1},
-		{0.30, few, false, 0.5, 0.85},
+		{0, 0, usual, false, 1, 1},
+		{0.02, 0, usual, false, 1, 1},
+		{0.03, 0, usual, true, 0.95, 1},
+		{0.10, 0, usual, false, 0.95, 1},
+		{0.30, 0, usual, false, 0.8, 0.95},
+		{0, 0, few, false, 1, 1},
+		{0.02, 0, few, true, 1, 1},
+		{0.03, 0, few, false, 0.95, 1},
+		{0.10, 0, few, true, 0.95, 1},
+		{0.30, 0, few, false, 0.5, 0.85},
+		{0.02, 0.2, usual, false, 0.95, 1},
+		{0.02, 0.2, few, true, 0.8, 0.9},
 	} {
-		name := fmt.Sprintf("noise of %.0f%%, at most %d runs", 100*x.noise, x.looks.filled().Most)
+		name := fmt.Sprintf("noise of %.0f%%, %.0f%% disturbed, at most %d runs", 100*x.noise, 100*x.hit, x.looks.filled().Most)
 		found, dear, runs := 0, 0, 0
 		for seed := range uint64(seeds) {
-			q := queue{seed: seed + 1, noise: x.noise, looks: x.looks, live: x.live, lost: tooSmall}
+			q := queue{seed: seed + 1, noise: x.noise, hit: x.hit, looks: x.looks, live: x.live, lost: tooSmall}
 			o, _ := q.run(t)
 			if o.Best[0] < inFlight {
 				t.Errorf("%s, seed %d: %v loses packets", name, seed, o.Best)
