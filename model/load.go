@@ -34,8 +34,12 @@ func loadLayers(fsys fs.FS, build func(roots, bool) (*Fabric, diag.List), layers
 		files, err := layerFiles(fsys, layer)
 		if err != nil {
 			hint := ""
-			if strings.Contains(layer, ",") && errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case !errors.Is(err, fs.ErrNotExist):
+			case strings.Contains(layer, ","):
 				hint = "files are not listed with commas: give each a -f of its own"
+			default:
+				hint = nearPath(fsys, layer)
 			}
 			found.Errorf("load", diag.Pos{File: layer}, hint, "%s", reason(err))
 			continue
@@ -144,6 +148,31 @@ func layerFiles(fsys fs.FS, layer string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return files, nil
+}
+
+// nearPath is a hint for a layer that is not there: the first name on its way that is missing is replaced by what is there and was probably
+// meant, a folder or a YAML file; "" where nothing is like it.
+func nearPath(fsys fs.FS, layer string) string {
+	rest := ""
+	for p := path.Clean(layer); p != path.Dir(p); p = path.Dir(p) {
+		name := path.Base(p)
+		entries, err := fs.ReadDir(fsys, path.Dir(p))
+		if err != nil {
+			rest = path.Join(name, rest)
+			continue
+		}
+		var names []string
+		for _, e := range entries {
+			if ext := path.Ext(e.Name()); e.IsDir() || rest == "" && (ext == ".yaml" || ext == ".yml") {
+				names = append(names, e.Name())
+			}
+		}
+		if near := Closest(name, names); near != "" {
+			return "did you mean " + path.Join(path.Dir(p), near, rest) + "?"
+		}
+		return ""
+	}
+	return ""
 }
 
 // readFile reads a file up to the limit.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -235,6 +236,28 @@ func TestRenamed(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	load(t, files("a.yaml", base, "b.yaml", header+"metadata: {name: t}\n", "c.yaml", header), "a.yaml", "b.yaml", "c.yaml")
+}
+
+// TestNearPath: a layer that is not there is answered with the one that was probably meant.
+func TestNearPath(t *testing.T) {
+	fsys := files("pod1/fabric.yaml", base, "pod1/notes.txt", "", "pod12/site/inventory.yaml", base)
+	for layer, want := range map[string]string{
+		"pod1/fabrik.yaml":           "did you mean pod1/fabric.yaml?",
+		"./pod1/fabric.yam":          "did you mean pod1/fabric.yaml?",
+		"pod12/syte":                 "did you mean pod12/site?",
+		"pod12/syte/inventory.yaml":  "did you mean pod12/site/inventory.yaml?",
+		"pdo12/site/inventory.yaml":  "did you mean pod12/site/inventory.yaml?",
+		"pod1/notes.tx":              "",
+		"elsewhere":                  "",
+		"elsewhere/at/all":           "",
+		"pod1/fabric.yaml,site.yaml": "files are not listed with commas: give each a -f of its own",
+	} {
+		_, l := Load(fsys, layer)
+		i := slices.IndexFunc(l, func(f diag.Finding) bool { return f.Rule == "load" })
+		if i < 0 || l[i].Hint != want {
+			t.Errorf("%s: %v", layer, l)
+		}
+	}
 }
 
 // TestLayerErrors: what cannot be read is said by name, and the other layers are still read.

@@ -56,6 +56,7 @@ type app struct {
 	known   gnmi.Known  // what this call has learned of its switches
 	hosts   ssh.Known   // the known_hosts files that it has read
 	secrets secret.Kept // what references have led to a moment ago
+	unset   unsetNames  // what references have not led to
 }
 
 // run is the whole program: it returns the exit code.
@@ -85,6 +86,9 @@ func play(ctx context.Context, args []string, sys system) int {
 		wrong.hint = "see " + c.CommandPath() + " --help"
 	}
 	a.printError(ctx, err, code)
+	if hint := a.unset.hint(); hint != "" && code != exitOK {
+		fmt.Fprintln(a.sys.err, "hint:", hint)
+	}
 	return code
 }
 

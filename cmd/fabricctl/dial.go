@@ -7,8 +7,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -260,8 +262,69 @@ func (d *dialler) secret(ctx context.Context, v model.Value[string]) (secret.Sec
 	s, err := d.app.secrets.Resolve(ctx, v.V, secret.Options{Base: filepath.Dir(v.Pos().File), Untrusted: d.app.untrusted})
 	if err != nil {
 		err = unresolvedError{err}
+		if isUnset(v.V) {
+			d.app.unset.note(func() []string { return d.unset(v) })
+		}
 	}
 	return s, err
+}
+
+// isUnset reports whether a reference is to an environment variable that is not set.
+func isUnset(ref string) bool {
+	name, ok := strings.CutPrefix(ref, "env:")
+	if !ok {
+		return false
+	}
+	_, set := os.LookupEnv(name)
+	return !set
+}
+
+// unset are the environment variables that a reference and the inventory have logins come from, and that are not set: who is told of one wants
+// to know all.
+func (d *dialler) unset(one model.Value[string]) []string {
+	names := []string{strings.TrimPrefix(one.V, "env:")}
+	for device, e := range d.fabric.Endpoints {
+		refs := []model.Value[string]{e.SSH.Username, e.SSH.Password, e.SSH.Enable, e.SSH.Key}
+		if d.os[device] == "sonic" {
+			refs = []model.Value[string]{e.GNMI.Username, e.GNMI.Password, e.GNMI.CA, e.GNMI.Cert, e.GNMI.Key}
+		}
+		for _, v := range refs {
+			if isUnset(v.V) {
+				names = append(names, strings.TrimPrefix(v.V, "env:"))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unsetNames are the environment variables that a call has missed.
+type unsetNames struct {
+	mu    sync.Mutex
+	names []string
+}
+
+// note takes the names that are not set, the first time.
+func (u *unsetNames) note(names func() []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.names == nil {
+		u.names = names()
+	}
+}
+
+// hint says what to export; "" = nothing was missed.
+func (u *unsetNames) hint() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch n := len(u.names); n {
+	case 0:
+		return ""
+	case 1:
+		return "export " + u.names[0] + ": a login comes from there"
+	default:
+		return "export " + strings.Join(u.names[:n-1], ", ") + " and " + u.names[n-1] + ": logins come from there"
+	}
 }
 
 // unresolvedError is a reference that could not be followed.
