@@ -27,6 +27,7 @@ test:
 race:
 	$(GO) test -race ./drivers/... ./model/journal/...
 	$(GO) test -race -run 'RunMany|Screen' ./tuning/sim ./tuning/sim/fluid
+	$(GO) test -race -short ./tuning
 
 lint: bin/gofumpt
 	$(GO) vet ./...
