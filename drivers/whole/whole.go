@@ -33,7 +33,10 @@ func Write(path string, b []byte, mode fs.FileMode) error {
 }
 
 // Staged is a file that is on the disk, beside its place.
-type Staged struct{ beside, path string }
+type Staged struct {
+	beside, path string
+	gone         bool // from beside: it is settled or dropped, and the name may be another's
+}
 
 // Stage writes b to a new file beside path, with a mode or Kept; it is on the disk when Stage returns. Whoever stages settles or drops.
 func Stage(path string, b []byte, mode fs.FileMode) (*Staged, error) {
@@ -44,7 +47,7 @@ func Stage(path string, b []byte, mode fs.FileMode) (*Staged, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Staged{f.Name(), path}
+	s := &Staged{beside: f.Name(), path: path}
 	_, err = f.Write(b)
 	if mode != Kept {
 		err = errors.Join(err, f.Chmod(mode))
@@ -84,6 +87,7 @@ func (s *Staged) Settle() error {
 	if err := os.Rename(s.beside, s.path); err != nil {
 		return err
 	}
+	s.gone = true
 	return s.sync()
 }
 
@@ -106,8 +110,12 @@ func (s *Staged) sync() error {
 
 // Drop removes what was staged and not settled.
 func (s *Staged) Drop() error {
+	if s.gone {
+		return nil
+	}
 	if err := os.Remove(s.beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	s.gone = true
 	return nil
 }

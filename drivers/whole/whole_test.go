@@ -105,6 +105,31 @@ func TestStaged(t *testing.T) {
 	holds(t, path, "three", 0o600, 1)
 }
 
+// TestDropSettled: who drops what is settled takes nothing from the next that has its name.
+func TestDropSettled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for _, settle := range []func(*Staged) error{(*Staged).Settle, (*Staged).SettleNew, (*Staged).Drop} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		first, err := Stage(path, []byte("first"), 0o600)
+		if err == nil {
+			err = settle(first)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := Stage(path, []byte("next"), 0o600)
+		if err != nil || next.beside != first.beside {
+			t.Fatalf("%v, beside %s and not %s", err, next.beside, first.beside)
+		}
+		if err := errors.Join(first.Drop(), next.Settle()); err != nil {
+			t.Error(err)
+		}
+		holds(t, path, "next", 0o600, 1)
+	}
+}
+
 // TestWriteToPipe: what is no file is written to and not replaced. As root, a report for /dev/null would else have made a file of it.
 func TestWriteToPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
