@@ -105,7 +105,7 @@ func (b *tuneBench) came(ctx context.Context, results []rollout.Result) error {
 		switch {
 		case x.Outcome == rollout.Unknown, x.Outcome == rollout.NeedsHands:
 			return &tuning.Lost{Device: x.Device, Err: errors.New(x.Message)}
-		case x.Cause == rollout.Interrupted:
+		case x.Cause == rollout.Interrupted && context.Cause(ctx) != nil:
 			return context.Cause(ctx)
 		case x.Cause == rollout.FailedCause && is:
 			no = &tuning.Refusal{Device: x.Device, Why: briefly(fmt.Sprintf("%s (%q)", said.Sentence, said.Sent))}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/fabricctl/fabricctl/drivers/lab/eos"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -34,5 +37,20 @@ func TestTuneRefused(t *testing.T) {
 		if x.Device != "leaf1" || h.Measures[n] != nil {
 			t.Errorf("%+v", x)
 		}
+	}
+}
+
+// TestTuneCame: where a device was broken off there is no setting in force, whoever has broken it off.
+func TestTuneCame(t *testing.T) {
+	var b tuneBench
+	results := []rollout.Result{{Device: "leaf1", Outcome: rollout.Unchanged, Cause: rollout.Interrupted, Message: "the transaction took longer than the lease allows"}}
+	lost, ok := errors.AsType[*tuning.Lost](b.came(t.Context(), results))
+	if !ok || lost.Device != "leaf1" || !strings.Contains(lost.Error(), "longer than the lease allows") {
+		t.Errorf("%v", lost)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := b.came(ctx, results); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
