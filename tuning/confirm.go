@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,8 +66,10 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		switch {
 		case b.left != "" || b.broken(o) != "":
 			d.Verdict, d.Reason = Infeasible, fmt.Sprintf("%s does not hold on fresh seeds, and what there is is kept: %s", t.change(a.setting, b.setting), orElse(b.left, b.broken(o)))
-		case a.left != "" || a.broken(o) != "":
-			d.To, d.Verdict, d.Reason = b.setting, Better, "what there was breaks a limit: "+orElse(a.left, a.broken(o))
+		case a.broken(o) != "":
+			d.To, d.Verdict, d.Reason = b.setting, Better, "what there was breaks a limit: "+a.broken(o)
+		case a.left != "": // a run that cannot be used says nothing of its setting
+			d.Verdict, d.Reason = Undecided, "what there was could not be measured on fresh seeds, and is kept: "+a.left
 		case d.J == nil:
 			d.Verdict, d.Reason = Undecided, "there were too few runs to compare"
 		case t.leastMoved():
@@ -89,8 +92,11 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		default:
 			d.Reason = "on fresh seeds it is not surely better, and what there is is kept: J " + percent(*d.J)
 		}
-		if failed := b.left + b.broken(o); (failed != "" || d.Verdict == Worse && t.leastMoved()) && t.raise() {
-			d.To, d.Reason = t.cur.setting, fmt.Sprintf("%s does not hold on fresh seeds: %s; the next that held is %s", t.words(b.setting), orElse(failed, "J "+percent(*d.J)), t.words(t.cur.setting))
+		if failed := cmp.Or(b.left, b.broken(o)); (failed != "" || d.Verdict == Worse && t.leastMoved()) && t.raise() {
+			if failed == "" {
+				failed = "J " + percent(*d.J)
+			}
+			d.To, d.Reason = t.cur.setting, fmt.Sprintf("%s does not hold on fresh seeds: %s; the next that held is %s", t.words(b.setting), failed, t.words(t.cur.setting))
 			if _, err := t.decide(d); err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,7 +21,21 @@ type queue struct {
 	live  bool // nothing is compared that was not measured side by side
 	start float64
 	lost  func(limit float64, seed uint64) bool
-	cost  func(limit float64) float64 // of goodput; nil = nothing
+	fails func(limit float64, seed uint64) bool // runs that cannot be used; nil = none
+	cost  func(limit float64) float64           // of goodput; nil = nothing
+}
+
+// spoilt makes runs, some of which cannot be used.
+type spoilt struct {
+	*surface
+	fails func(limit float64, seed uint64) bool
+}
+
+func (s spoilt) Run(ctx context.Context, tr Trial) (observe.Observation, error) {
+	if s.fails != nil && s.fails(tr.Setting[0], tr.Seed) {
+		return observe.Observation{}, &Rejected{Code: "no-end", Why: "it hung"}
+	}
+	return s.surface.Run(ctx, tr)
 }
 
 // inFlight is what has to fit: 64 packets of 4170 bytes.
@@ -51,7 +66,7 @@ func (q *queue) run(t *testing.T) (Outcome, *History) {
 			*o.Goodput /= 2
 		}
 	}
-	lab := Lab{Runner: w}
+	lab := Lab{Runner: spoilt{w, q.fails}}
 	if q.live {
 		s.Vars[0].External = &External{Set: []string{"set", "{value}"}}
 		s.Change = func(in Setting) Change { return Change{External: []Assign{{"queue-limit", in[0]}}} }
@@ -191,5 +206,14 @@ func TestLeastSays(t *testing.T) {
 		if !strings.HasPrefix(o.Words, "queue-limit 279170B instead of 1MB is the least that holds: it breaks no limit in 4 runs, and it ") {
 			t.Error(o.Words)
 		}
+	}
+}
+
+// TestLeastHangs: a least value of which no run of the confirmation can be used is followed by the next that held, too.
+func TestLeastHangs(t *testing.T) {
+	q := queue{seed: 1, noise: 0.01, looks: Looks{First: 2, Every: 1, Most: 4, Confirm: 4}, live: true, lost: tooSmall}
+	q.fails = func(limit float64, seed uint64) bool { return seed%100_000 >= freshSeeds && limit < 290e3 }
+	if o, h := q.run(t); o.Verdict != Better || o.Best[0] < 290e3 || o.Best[0] > 310e3 {
+		t.Errorf("%v: %s", o.Best, h.Decisions[len(h.Decisions)-1].Reason)
 	}
 }

@@ -600,6 +600,23 @@ func TestRefusedStart(t *testing.T) {
 	restoredLast(t, d, history(t, log.recs))
 }
 
+// TestUnmeasured: where no run of what there was can be used on fresh seeds, nothing is called better than it.
+func TestUnmeasured(t *testing.T) {
+	e, d, r := site(t)
+	r.before = func(tr Trial) error {
+		if tr.Seed%100_000 >= freshSeeds && tr.Setting.Key() == (Setting{0, 0}).Key() {
+			return &Rejected{Code: "no-end", Why: "it hung"}
+		}
+		return nil
+	}
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	if err != nil || o.Verdict != Undecided || o.Best.Key() != (Setting{0, 0}).Key() || !strings.Contains(o.Words, "it hung") {
+		t.Errorf("%+v %v", o, err)
+	}
+	restoredLast(t, d, history(t, log.recs))
+}
+
 // TestNoLatency: in the simulator, a setting under which nothing that measures latency comes through is left, whether it is the first that is tried or
 // all but what there is, and the experiment goes on; how many runs are made at once changes nothing.
 func TestNoLatency(t *testing.T) {
