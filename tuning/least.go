@@ -247,6 +247,9 @@ func (l *leastSearch) conclude() error {
 	t := l.t
 	v := &t.vars[l.i]
 	d := Decision{From: l.from.setting, To: l.from.setting, Looks: l.looks, Verdict: Infeasible, Reason: "no value of " + v.Name + " holds what is wanted"}
+	for _, a := range l.tried { // what it was compared with may have lost something last of all
+		l.why[a] = cmp.Or(l.why[a], a.left, a.broken(&t.e.Objective))
+	}
 	held := slices.DeleteFunc(slices.Clone(l.tried), func(a *arm) bool { return l.why[a] != "" })
 	slices.SortFunc(held, func(a, b *arm) int { return cmp.Compare(a.setting[l.i], b.setting[l.i]) })
 	if len(held) > 0 {

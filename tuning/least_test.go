@@ -217,3 +217,34 @@ func TestLeastHangs(t *testing.T) {
 		t.Errorf("%v: %s", o.Best, h.Decisions[len(h.Decisions)-1].Reason)
 	}
 }
+
+// TestLeastLosesLate: whenever the largest value loses something, be it while the last of the others is compared with it, none is said to hold that
+// has lost something in the runs that are named.
+func TestLeastLosesLate(t *testing.T) {
+	for at := 1; at < 40; at++ {
+		n := 0
+		q := queue{seed: 1, looks: Looks{First: 2, Every: 1, Most: 4, Confirm: 4}, live: true}
+		q.lost = func(limit float64, _ uint64) bool {
+			if limit < 1e6 {
+				return true
+			}
+			n++
+			return n == at
+		}
+		_, h := q.run(t)
+		d := &h.Decisions[slices.IndexFunc(h.Decisions, func(d Decision) bool { return d.Step == "ladder" })]
+		if d.Verdict != Plateau {
+			continue
+		}
+		runs := d.Arms[slices.IndexFunc(d.Arms, func(a Arm) bool { return a.Setting.Key() == d.To.Key() })].Runs
+		for i := d.Total - 1; runs > 0; i-- {
+			tr := &h.Trials[i]
+			if tr.Setting.Key() != d.To.Key() {
+				continue
+			}
+			if runs--; *h.Measures[tr.N].Measure.Drops > 0 {
+				t.Errorf("loss in run %d of it: trial %d, and %s", at, tr.N, d.Reason)
+			}
+		}
+	}
+}
