@@ -43,11 +43,15 @@ func (t *tuner) hold(ctx context.Context, trial *Trial) error {
 	if t.lab.Bench == nil {
 		return nil
 	}
-	if err := t.lab.Bench.Apply(ctx, trial.Change.Patch); err != nil {
-		t.applied = ""
-		return fmt.Errorf("trial %d: %w", trial.N, err)
+	err := t.lab.Bench.Apply(ctx, trial.Change.Patch)
+	if err == nil {
+		return nil
 	}
-	return nil
+	t.applied = ""
+	if e := t.log.Append(recApply, trial); e != nil { // of this trial the journal has nothing yet, and may be told that it was refused
+		return e
+	}
+	return fmt.Errorf("trial %d: %w", trial.N, err)
 }
 
 func variable(vars []Variable, name string) *Variable {

@@ -600,6 +600,42 @@ func TestRefusedStart(t *testing.T) {
 	restoredLast(t, d, history(t, log.recs))
 }
 
+// renewing are devices that take a setting anew when it is asked for again, and refuse it then from some time on.
+type renewing struct {
+	*devices
+	asked, from int
+}
+
+func (d *renewing) Apply(ctx context.Context, p model.Patch) error {
+	if d.holds == p[0].Value && p[0].Value != "[0 0]" {
+		if d.asked++; d.asked >= d.from {
+			d.holds = ""
+			return &Refusal{Device: "leaf1", Why: "% Busy"}
+		}
+	}
+	return d.devices.Apply(ctx, p)
+}
+
+// TestRefusedAnew: a setting that devices had taken, and refuse when it is renewed, is left out like any other, and the journal can be read.
+func TestRefusedAnew(t *testing.T) {
+	for from := 1; from < 30; from++ {
+		e, d, r := site(t)
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: r, Bench: &renewing{devices: d, from: from}}, log, nil)
+		if err != nil || o.State != Done {
+			t.Fatalf("%d: %+v %v", from, o, err)
+		}
+		h := history(t, log.recs)
+		if len(h.NotTaken) == 0 && from < 10 {
+			t.Errorf("%d: nothing was refused", from)
+		}
+		restoredLast(t, d, h)
+		if _, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() {
+			t.Errorf("%d: replay: %v %v %v", from, best, whole, err)
+		}
+	}
+}
+
 // TestUnmeasured: where no run of what there was can be used on fresh seeds, nothing is called better than it.
 func TestUnmeasured(t *testing.T) {
 	e, d, r := site(t)
