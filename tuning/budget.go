@@ -18,7 +18,7 @@ import (
 // grant is a larger budget, with what the journal had when it was given.
 type grant struct {
 	budget    Budget
-	after     int      // the last trial
+	after     int      // the last trial that was begun
 	decisions int      // how many
 	end       *Outcome // what it had come to; nil = it was broken off
 }
@@ -51,7 +51,7 @@ func (h *History) Budget() Budget {
 // granted is a larger budget that is given now.
 func (h *History) granted(b Budget) grant {
 	g := grant{budget: b, decisions: len(h.Decisions), end: h.End}
-	for n := range h.Measures {
+	for n := range h.trials { // one that was begun has its number, whatever came of it
 		g.after = max(g.after, n)
 	}
 	return g
@@ -137,8 +137,11 @@ func (t *tuner) enlarge() (bool, error) {
 	}
 	slices.Sort(made)
 	for _, n := range made {
-		m := t.tape.Measures[n]
-		t.pass(n, m.At, t.tape.trials[n].Setting.Key())
+		m, tr := t.tape.Measures[n], t.tape.trials[n]
+		t.pass(n, m.At, tr.Setting.Key())
+		if i := int(tr.Seed - t.seed(freshSeeds)); i >= 0 { // the next confirmation is on seeds that nobody has seen
+			t.confirmed = max(t.confirmed, i/againSeeds+1)
+		}
 		if m.Rejected != nil {
 			t.rejected++
 		}
@@ -146,16 +149,8 @@ func (t *tuner) enlarge() (bool, error) {
 	void := len(made)
 	t.trials = max(t.trials, g.after)
 	t.decided += void
-	again := 0
 	for n := len(t.decisions); n < g.decisions; n++ {
-		d := t.tape.Decisions[n]
-		t.decisions = append(t.decisions, d)
-		if d.Step == "confirmation" {
-			again++
-		}
-	}
-	if void > 0 {
-		t.confirmed += max(again, 1) // on seeds that nobody has seen
+		t.decisions = append(t.decisions, t.tape.Decisions[n])
 	}
 	words := "there may be spent " + g.budget.text() + " now"
 	if g.budget == (Budget{}) {

@@ -2,7 +2,9 @@ package tuning
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -208,6 +210,40 @@ func TestEnlarged(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestEnlargedDead: a process that died while it confirmed what its budget had come to has numbers and seeds in the journal that are not used again
+// when there is given more.
+func TestEnlargedDead(t *testing.T) {
+	e := experiment(hilly())
+	e.Looks = Looks{First: 3, Most: 5, Polish: 6, Confirm: 4}
+	_, whole := given(t, e, rig(), Budget{Runs: 61})
+	cut := 0
+	for n, rec := range whole.recs {
+		var tr Trial
+		if rec.Kind != recRun || json.Unmarshal(rec.Data, &tr) != nil || tr.Seed%100_000 < freshSeeds {
+			continue
+		}
+		cut++
+		m := &memory{recs: slices.Clone(whole.recs[:n+1])}
+		h := history(t, m.recs)
+		x := e
+		x.Budget.Runs = 300
+		o, err := Resume(t.Context(), x, h, Lab{Runner: rig()}, m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err = Read(m.recs)
+		if err != nil {
+			t.Fatalf("after %d records: %v", n+1, err)
+		}
+		if _, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() {
+			t.Errorf("after %d records: replay: %v %v %v", n+1, best, whole, err)
+		}
+	}
+	if cut < 4 {
+		t.Errorf("it died %d times in a confirmation", cut)
 	}
 }
 
