@@ -72,6 +72,8 @@ func (h *History) Enough(b Budget) error {
 		return nil
 	case err != nil:
 		return err
+	case o.Trip != "":
+		return fmt.Errorf("a limit has ended it, and no budget takes it past that: %s", o.Trip)
 	case o.Spent && t.lacks.Runs > 0:
 		return fmt.Errorf("with %d runs it comes no further: what is next takes %d in all, those of a new confirmation with them", b.Runs, t.lacks.Runs)
 	case o.Spent:
@@ -144,6 +146,9 @@ func (t *tuner) enlarge() (bool, error) {
 		}
 		if m.Rejected != nil {
 			t.rejected++
+		}
+		if harm := m.harm(); t.trip(n, &harm) != nil { // no budget takes it past that
+			return false, t.trip(n, &harm)
 		}
 	}
 	void := len(made)

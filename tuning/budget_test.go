@@ -247,6 +247,35 @@ func TestEnlargedDead(t *testing.T) {
 	}
 }
 
+// TestEnlargedTripped: a limit that a confirmation broke after the budget was spent is not passed over with a larger one.
+func TestEnlargedTripped(t *testing.T) {
+	e, d, r := site(t)
+	e.Sight, e.Budget.Runs = Sight{Lossless: []int{3}}, 34
+	r.each = func(o *observe.Observation, tr Trial) {
+		if tr.Seed%100_000 >= freshSeeds && tr.Setting.Key() != e.Space.Base.Key() {
+			lose(o, observe.Drop.Of(3), 2)
+		}
+	}
+	log := &memory{}
+	o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+	if err != nil || o.State != Tripped || !o.Spent {
+		t.Fatalf("%+v %v", o, err)
+	}
+	h := history(t, log.recs)
+	e.Budget.Runs = 300
+	if err := h.Enough(e.Budget); err == nil || !strings.Contains(err.Error(), "no budget takes it past that: 2 packets") {
+		t.Error(err)
+	}
+	applies := d.applies
+	o, err = Resume(t.Context(), e, h, Lab{Runner: r, Bench: d}, log, nil)
+	if err != nil || o.State != Tripped || d.applies != applies {
+		t.Errorf("%d applies: %+v %v", d.applies-applies, o, err)
+	}
+	if _, _, whole, err := Replay(history(t, log.recs)); err != nil || !whole {
+		t.Errorf("replay: %v %v", whole, err)
+	}
+}
+
 // TestEnough: a budget that takes an experiment no further is refused, and what it would take is said and is true.
 func TestEnough(t *testing.T) {
 	e := experiment(hilly())
