@@ -103,7 +103,8 @@ func TestTuneInterrupted(t *testing.T) {
 	}
 }
 
-// TestTuneOnlyOnce: two processes do not work on one experiment, and one that was moved to another model does not go on.
+// TestTuneOnlyOnce: two processes do not work on one experiment, nor one after the other from the same point, and one that was moved to another
+// model does not go on.
 func TestTuneOnlyOnce(t *testing.T) {
 	state := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -124,6 +125,17 @@ func TestTuneOnlyOnce(t *testing.T) {
 	var other bytes.Buffer
 	if code, _ := playOut(t.Context(), &other, "tune", "resume", id, "--state-dir", state, "-f", "../../examples/bench-b"); code == exitOK || !strings.Contains(other.String(), "not the one that the experiment began with") {
 		t.Errorf("another model: exit %d\n%s", code, &other)
+	}
+	a := &app{sys: quiet(), stateDir: state}
+	_, old, err := a.tuned(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, out := playOut(t.Context(), io.Discard, "tune", "resume", id, "--state-dir", state); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	if err := a.carryOut(t.Context(), &experiment{}, id, old, false); exitCode(t.Context(), err) != exitRefused || !strings.Contains(err.Error(), "another process has gone on") {
+		t.Errorf("with a journal that was read before: %v", err)
 	}
 }
 
@@ -154,6 +166,18 @@ func TestTuneEnds(t *testing.T) {
 		err := (&app{sys: quiet()}).tuneEnd(x.ctx, &tuneJSON{ID: "x", Gate: x.gate}, &x.o, x.err)
 		if code := exitCode(x.ctx, err); code != x.code || (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) {
 			t.Errorf("%s: exit %d, %v", x.name, code, err)
+		}
+	}
+}
+
+// TestTuneTrippedStays: what a limit has ended is not resumed, with whatever budget.
+func TestTuneTrippedStays(t *testing.T) {
+	h := &tuning.History{Begin: tuning.Begin{Budget: tuning.Budget{Runs: 60}}}
+	r := &tuneJSON{ID: "x", State: tuning.Tripped, Outcome: &tuning.Outcome{State: tuning.Tripped, Trip: "3 packets were lost", Spent: true}}
+	for _, runs := range []int{60, 600} {
+		err := (&app{sys: quiet()}).resumable(r, h, tuning.Budget{Runs: runs})
+		if err == nil || !strings.Contains(err.Error(), "3 packets were lost; there is nothing to finish") {
+			t.Errorf("%d runs: %v", runs, err)
 		}
 	}
 }

@@ -34,6 +34,11 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 		return diskWords(err)
 	}
 	defer unlock()
+	if h != nil {
+		if err := a.unchanged(id, h); err != nil {
+			return err
+		}
+	}
 	hook, err := a.failpoints()
 	if err != nil {
 		return err
@@ -78,6 +83,15 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 		return e
 	}
 	return a.tuneEnd(ctx, r, &o, err)
+}
+
+// unchanged wants a journal, now that nobody else works on it, to be what it was when it was read: a question may have been answered in between.
+func (a *app) unchanged(id string, was *tuning.History) error {
+	_, is, err := a.tuned(id)
+	if err == nil && !is.Last.Equal(was.Last) {
+		err = fail(exitRefused, "fabricctl tune show "+id+" shows how it stands now", "another process has gone on with experiment %s meanwhile; nothing was done", id)
+	}
+	return err
 }
 
 // unbegun is the error of an experiment that was not begun: nothing is left of it.
@@ -182,6 +196,8 @@ func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
 	switch spent := r.Outcome != nil && r.Outcome.Spent; {
 	case r.State == tuning.Done:
 		return fail(exitError, shows, "experiment %s has ended; there is nothing to finish", r.ID)
+	case r.State == tuning.Tripped:
+		return fail(exitError, shows, "a limit has ended experiment %s: %s; there is nothing to finish", r.ID, diag.OneLine(r.Outcome.Trip))
 	case r.State == tuning.Running:
 		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", r.ID)
 	case b == h.Budget() && spent:

@@ -61,7 +61,7 @@ func keepLease(lease *journal.Held, log *slog.Logger) (end func()) {
 				return
 			case <-t.C:
 				if err := lease.Check(ctx); err != nil && ctx.Err() == nil {
-					log.Warn("the lease could not be renewed", "error", err) // the next write or run finds out, and is not made
+					log.Warn("the lease could not be renewed", "error", err) // the next write finds out and is not made, the next run and is not believed
 				}
 			}
 		}
