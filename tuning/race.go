@@ -251,6 +251,9 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 		d.Arms = append(d.Arms, a.shown(""))
 	}
 	if d.To.Key() != cur.key {
+		if n := common(lead, cur); n > 0 {
+			t.below = max(t.below-t.value(lead, cur, n), 0)
+		}
 		t.held = append(t.held, cur)
 		t.cur = t.armOf(d.To)
 	}
@@ -273,6 +276,9 @@ func (r *race) fuller(all []*arm, best *arm) *arm {
 			continue
 		}
 		n := common(a, best)
+		if k := common(a, r.cur); t.drifts && k > 0 && r.cur.broken(&t.e.Objective) == "" && t.value(a, r.cur, k) < t.below-even {
+			continue // of the best before there are no runs to compare with
+		}
 		if t.value(a, best, n) >= -even && t.against(a, best, byGood, t.e.Looks.Confidence).Low > 0 && a.mean(byGood, n) > lead.mean(byGood, min(n, lead.n())) {
 			lead = a
 		}

@@ -37,6 +37,7 @@ type tuner struct {
 	start   *arm
 	cur     *arm            // the best that is known
 	held    []*arm          // that were the best before
+	below   float64         // J that was given up for goodput since it was the highest, as far as races have seen
 	said    map[string]Said // answers of the space, by what was asked
 	dull    map[int]bool    // variables without an effect
 	above   map[int][]*arm  // of variables whose least value is wanted, what held above that, the smallest first

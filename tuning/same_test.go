@@ -203,3 +203,19 @@ func TestAnchor(t *testing.T) {
 		t.Errorf("it stays at %v", u.cur.setting)
 	}
 }
+
+// TestFullerOnce: what is given up of J for goodput, one comparison after the other, is no more in all than it may be at once, also where nothing is
+// compared with what was not measured beside it.
+func TestFullerOnce(t *testing.T) {
+	for _, steady := range []bool{true, false} {
+		e, d, r := site(t)
+		e.Steady, e.Space.Vars[0].Ladder, e.Looks = steady, nil, Looks{First: 6, Most: 16, Polish: 20, Confirm: 20}
+		// From -1 to 0 goodput rises by 6 %; from there on by 0.5 % a step, for 13 % more latency.
+		r.surface = surface{noise: 0.0005, f: func(s Setting) float64 { return min(0.06*s[0], 0.005*s[0]) }, tail: func(s Setting) float64 { return max(0.13*s[0], 0) }}
+		e.Start = Setting{-1, 0}
+		o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, &memory{}, nil)
+		if err != nil || o.Best[0] < 1 || o.Best[0] > 1.5 {
+			t.Errorf("steady %t: %v, %s, %v", steady, o.Best, o.Words, err)
+		}
+	}
+}
