@@ -35,7 +35,10 @@ func (t *tuner) confirmPairs() int {
 }
 
 // againSeeds is how far the seeds of a confirmation are from those of the next.
-const againSeeds = 1000
+const againSeeds = confirmMost * MostConfirm
+
+// MostConfirm is how many pairs may be asked for: with four times as many, the next confirmation still has seeds of its own.
+const MostConfirm = 250
 
 // confirm compares the best with what there was, on seeds that decided nothing. nil is that there is nothing to confirm. Where a variable's least
 // value is wanted and does not hold after all, the next that held is confirmed in its place.

@@ -200,12 +200,12 @@ const mostLooked = 10_000
 
 // sane reports whether there can be such looks.
 func (l Looks) sane() bool {
-	for _, n := range []int{l.First, l.Every, l.Most, l.Polish, l.Confirm} {
+	for _, n := range []int{l.First, l.Every, l.Most, l.Polish} {
 		if n < 0 || n > mostLooked {
 			return false
 		}
 	}
-	return l.Confidence >= 0 && l.Confidence < 1
+	return l.Confirm >= 0 && l.Confirm <= MostConfirm && l.Confidence >= 0 && l.Confidence < 1
 }
 
 // State is how the experiment stands. A journal without an end is Running while somebody holds it, which alive says, and Dead else.

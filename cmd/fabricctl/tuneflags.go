@@ -109,8 +109,8 @@ func (o *tuneFlags) check() error {
 		return usage("--exchange %v: want 0 (goodput alone) to 10", x)
 	case o.objective.Tie < 0 || o.objective.Tie > 1 || math.IsNaN(o.objective.Tie):
 		return usage("--tie %v: want 0 to 1; 0.005 is 0.5 %% of J", o.objective.Tie)
-	case o.confirm < 4 || o.confirm > mostSeeds:
-		return usage("--confirm %d: want 4 to %d pairs", o.confirm, mostSeeds)
+	case o.confirm < 4 || o.confirm > tuning.MostConfirm:
+		return usage("--confirm %d: want 4 to %d pairs", o.confirm, tuning.MostConfirm)
 	case o.rounds < 1 || o.rounds > 100:
 		return usage("--rounds %d: want 1 to 100", o.rounds)
 	case o.budget.Runs < 0:
