@@ -112,7 +112,7 @@ func (a *app) experimentOf(word string) (*tuneJSON, *tuning.History, error) {
 	switch { // ids begin with the time, and entries are in the order of their names
 	case slices.Contains(ids, word), word == "":
 	case word == lastTuned && len(ids) > 0:
-		word = ids[len(ids)-1]
+		return a.lastOf(ids)
 	case word == lastTuned:
 		return nil, nil, fail(exitError, "fabricctl tune run makes one", "there is no experiment in %s", dir)
 	case len(begin) == 1:
@@ -121,6 +121,25 @@ func (a *app) experimentOf(word string) (*tuneJSON, *tuning.History, error) {
 		return nil, nil, fail(exitUsage, "give more of it", "there are %d experiments that begin with %s: %s", len(begin), word, firstOf(begin))
 	}
 	return a.tuned(word)
+}
+
+// lastOf reads the experiment that was begun last. Ids begin with the second, and are in their order; those of the same second are asked when they
+// began.
+func (a *app) lastOf(ids []string) (r *tuneJSON, h *tuning.History, err error) {
+	second := func(id string) string { return id[:min(len(id), len("060102-150405"))] }
+	for _, id := range slices.Backward(ids) {
+		if second(id) != second(ids[len(ids)-1]) {
+			break
+		}
+		x, y, e := a.tuned(id)
+		if e != nil {
+			return nil, nil, e
+		}
+		if r == nil || x.Begin.At.After(r.Begin.At) {
+			r, h = x, y
+		}
+	}
+	return r, h, nil
 }
 
 // tunedJSON is a history as it is printed.
