@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -246,13 +247,16 @@ func TestKillTuneTrouble(t *testing.T) {
 	b.must(t, exitOK, "plan", "--detailed-exitcode")
 }
 
-// TestKillTuneSignals: SIGINT and SIGTERM to the real program while a setting is applied, measured, and taken back.
+// TestKillTuneSignals: SIGINT, SIGTERM and SIGHUP, of a terminal that is closed, to the real program while a setting is applied, measured, and
+// taken back.
 func TestKillTuneSignals(t *testing.T) {
 	program := asProgram(t)
 	b := applied(t, tunedQuartet)
 	old := b.config(t)
 	leaf := b.lab.Box("leaf1").(*eos.Switch)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // where these tests run under nohup, the program is not to
+	t.Cleanup(func() { signal.Reset(syscall.SIGHUP) })
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		for line, nth := range map[string]int{"commit timer": 2, "abort": 2, "show running-config": 9} {
 			var out bytes.Buffer
 			c := exec.Command(program, b.args(tunes("tune", "run")...)...)

@@ -354,7 +354,7 @@ func (p *tunedPage) decisions() []report.Block {
 	if len(log) == 0 {
 		return nil
 	}
-	return []report.Block{report.Text("In the order in which they were made. A setting is left only for one that is surely better, or within what counts as a tie; every look at a comparison counts."), log}
+	return []report.Block{report.Text("In the order in which they were made. The search moves to what looks better by more than a tie, surely or not; only the confirmation changes the answer. Every look at a comparison counts."), log}
 }
 
 // toneOf is what a reader is to feel about a verdict.
