@@ -85,10 +85,11 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 	return a.tuneEnd(ctx, r, &o, err)
 }
 
-// unchanged wants a journal, now that nobody else works on it, to be what it was when it was read: a question may have been answered in between.
+// unchanged wants a journal, now that nobody else works on it, to have the trials that it had when it was read: a question may have been answered
+// in between. That the baseline was restored meanwhile is no matter, and what a resume begins with.
 func (a *app) unchanged(id string, was *tuning.History) error {
 	_, is, err := a.tuned(id)
-	if err == nil && !is.Last.Equal(was.Last) {
+	if err == nil && (len(is.Trials) != len(was.Trials) || len(is.Measures) != len(was.Measures)) {
 		err = fail(exitRefused, "fabricctl tune show "+id+" shows how it stands now", "another process has gone on with experiment %s meanwhile; nothing was done", id)
 	}
 	return err
