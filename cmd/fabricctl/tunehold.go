@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/model/journal"
@@ -50,23 +49,9 @@ func (h *tuneHold) Close(ctx context.Context) error {
 
 // keepLease renews a lease until end is called: a run may take longer than the lease lasts.
 func keepLease(lease *journal.Held, log *slog.Logger) (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := lease.Lease()
-	go func() {
-		t := time.NewTicker(l.Expires.Sub(l.Acquired) / 4)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-				if err := lease.Check(ctx); err != nil && ctx.Err() == nil {
-					log.Warn("the lease could not be renewed", "error", err) // the next write finds out and is not made, the next run and is not believed
-				}
-			}
-		}
-	}()
-	return cancel
+	return lease.Keep(context.Background(), func(err error) {
+		log.Warn("the lease could not be renewed", "error", err) // the next write finds out and is not made, the next run and is not believed
+	})
 }
 
 // heldRunner makes runs for as long as the fabric is held: who has lost its lease does not know what the devices hold any more.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/render"
@@ -106,24 +105,7 @@ func (s *session) undrain(ctx context.Context, r *Result) {
 // keepLease keeps the lease of the run alive until stop is called, while somebody else works who may take his time. That
 // it was lost shows before the next write.
 func (a *attempt) keepLease(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t := time.NewTicker(a.e.leaseTTL() / 3)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-			}
-			if err := a.lease.Check(ctx); err != nil && ctx.Err() == nil {
-				a.e.log().Debug("lease", "run", a.run.ID, "error", err)
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
+	return a.lease.Keep(ctx, func(err error) { a.e.log().Debug("lease", "run", a.run.ID, "error", err) })
 }
 
 // stuck is why nothing more is drained: what was drained before does not come back.

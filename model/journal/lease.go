@@ -226,6 +226,28 @@ func (h *Held) renew(ctx context.Context) error {
 	return h.update(ctx, func(l *Lease) { l.Expires = h.opt.Now().UTC().Add(h.ttl) })
 }
 
+// Keep renews the lease until stop is called or ctx ends: for what may take longer than a lease lasts. failed is told when that did not work; stop returns when nobody is told any more.
+func (h *Held) Keep(ctx context.Context, failed func(error)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(h.ttl / 4)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+			if err := h.Check(ctx); err != nil && ctx.Err() == nil {
+				failed(err)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
 // Release gives the lease back. A lease that is not ours any more is left alone, with ErrFenced.
 func (h *Held) Release(ctx context.Context) error {
 	h.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -94,6 +95,37 @@ func TestExpiredHolderIsFencedOut(t *testing.T) {
 	if err := b.Check(ctx); err != nil {
 		t.Errorf("the new holder suffers from the old one: %v", err)
 	}
+}
+
+// TestKeep: a lease that is kept outlives its time, whoever keeps it hears when it is gone, and stop ends that.
+func TestKeep(t *testing.T) {
+	dir := tempDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		a, err := Acquire(t.Context(), dir, "pod1", Self("run-a"), ttl, Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told atomic.Int32
+		stop := a.Keep(t.Context(), func(error) { told.Add(1) })
+		time.Sleep(3 * ttl)
+		synctest.Wait()
+		if now := time.Now(); told.Load() != 0 || !a.Lease().Expires.After(now) {
+			t.Errorf("at %v it expires at %v, and somebody was told %d times", now, a.Lease().Expires, told.Load())
+		}
+		if _, err := Break(t.Context(), a.path, Options{Now: time.Now}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(ttl)
+		synctest.Wait()
+		if told.Load() == 0 {
+			t.Error("nobody was told that it is gone")
+		}
+		stop()
+		n := told.Load()
+		if time.Sleep(ttl); told.Load() != n {
+			t.Error("it goes on after stop")
+		}
+	})
 }
 
 func TestBreak(t *testing.T) {
