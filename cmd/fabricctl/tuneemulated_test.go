@@ -13,7 +13,6 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/intent"
-	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/sim"
 )
@@ -173,30 +172,15 @@ func TestTuneEmulated(t *testing.T) {
 		if keep {
 			starts = badStarts(name)
 		}
-		rows := map[string][]*matrixRow{}
-		for _, text := range seeds {
-			seed, err := strconv.ParseUint(text, 10, 32)
-			if err != nil {
-				t.Fatal(err)
+		tuneEach(t, &l.sight, seeds, starts, func(b badStart, seed uint64, again *repeated) *matrixRow {
+			x := l.from(t, b)
+			r, best := x.tune(t, seed, runs, again)
+			if !keep {
+				return nil
 			}
-			again := &repeated{sight: &l.sight, known: map[string]observe.Observation{}}
-			for _, s := range starts {
-				x := l.from(t, s)
-				r, best := x.tune(t, seed, runs, again)
-				if !keep {
-					continue
-				}
-				r.Start, r.Commit = s.name, commit
-				r.judgement = x.judge(t, best)
-				rows[s.name] = append(rows[s.name], r)
-				t.Logf("%+v, met %v, hard %v", *r, r.met(), r.hard())
-				keepTuned(t, r)
-			}
-		}
-		for start, rs := range rows {
-			if s := matrixSumOf(rs); !s.enough() {
-				t.Errorf("%s from %s on the emulated fabric: %+v", name, start, s)
-			}
-		}
+			r.Start, r.Commit, r.judgement = b.name, commit, x.judge(t, best)
+			keepTuned(t, r)
+			return r
+		})
 	}
 }

@@ -289,27 +289,38 @@ func TestTuneMatrix(t *testing.T) {
 		if keep != "" {
 			starts = append(badStarts(name), goodStarts(name)...)
 		}
-		rows := map[string][]*matrixRow{}
-		for _, text := range seeds {
-			seed, err := strconv.ParseUint(text, 10, 32)
-			if err != nil {
-				t.Fatal(err)
+		tuneEach(t, &l.sight, seeds, starts, func(b badStart, seed uint64, again *repeated) *matrixRow {
+			r := l.from(t, b).tune(t, seed, again)
+			r.Start, r.Good, r.Commit = b.name, b.good, commit
+			if keep != "" {
+				keepTuned(t, r)
 			}
-			again := &repeated{sight: &l.sight, known: map[string]observe.Observation{}}
-			for _, b := range starts {
-				r := l.from(t, b).tune(t, seed, again)
-				r.Start, r.Good, r.Commit = b.name, b.good, commit
+			return r
+		})
+	}
+}
+
+// tuneEach makes the experiments of a load, from each start with each seed, and holds what comes of them to what is asked for. A start's runs serve
+// the others of the same seed again. one may return nil, for nothing to hold.
+func tuneEach(t *testing.T, sight *tuning.Sight, seeds []string, starts []badStart, one func(badStart, uint64, *repeated) *matrixRow) {
+	t.Helper()
+	rows := map[string][]*matrixRow{}
+	for _, text := range seeds {
+		seed, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := &repeated{sight: sight, known: map[string]observe.Observation{}}
+		for _, b := range starts {
+			if r := one(b, seed, again); r != nil {
 				rows[b.name] = append(rows[b.name], r)
 				t.Logf("%+v, met %v, hard %v", *r, r.met(), r.hard())
-				if keep != "" {
-					keepTuned(t, r)
-				}
 			}
 		}
-		for start, rs := range rows {
-			if s := matrixSumOf(rs); !s.enough() {
-				t.Errorf("%s from %s: %+v", name, start, s)
-			}
+	}
+	for start, rs := range rows {
+		if s := matrixSumOf(rs); !s.enough() {
+			t.Errorf("%s %s from %s: %+v", rs[0].Runner, rs[0].Load, start, s)
 		}
 	}
 }
