@@ -298,25 +298,25 @@ func (p *tunedPage) change() []report.Block {
 			blocks = append(blocks, report.Text(sentence("The files are not shown: "+p.edit.why)))
 		}
 	}
-	if words := externalWords(p.vars, c.External, p.start); len(words) > 0 {
+	if words := externalWords(p.vars, p.best, p.start); len(words) > 0 {
 		blocks = append(blocks, report.Text("What no model holds is set by hand; the experiment has put it back:"), report.List(words))
 	}
 	return blocks
 }
 
 // externalWords are the values of external variables that are not as they were, with the command that sets each.
-func externalWords(vars []tuning.Variable, to []tuning.Assign, was tuning.Setting) []string {
+func externalWords(vars []tuning.Variable, to, was tuning.Setting) []string {
 	var words []string
-	for _, x := range to {
-		i := slices.IndexFunc(vars, func(v tuning.Variable) bool { return v.Name == x.Variable })
-		if i < 0 || was[i] == x.Value {
+	for i := range vars {
+		v := &vars[i]
+		if v.External == nil || was[i] == to[i] {
 			continue
 		}
-		s := fmt.Sprintf("%s: %s instead of %s", x.Variable, vars[i].Text(x.Value), vars[i].Text(was[i]))
-		if e := vars[i].External; e != nil && len(e.Set) > 0 {
+		s := fmt.Sprintf("%s: %s instead of %s", v.Name, v.Text(to[i]), v.Text(was[i]))
+		if e := v.External; len(e.Set) > 0 {
 			var argv []string
 			for _, w := range e.Set {
-				argv = append(argv, quote(strings.ReplaceAll(w, "{value}", vars[i].Word(x.Value))))
+				argv = append(argv, quote(strings.ReplaceAll(w, "{value}", v.Word(to[i]))))
 			}
 			s += ", by: " + strings.Join(argv, " ")
 		}

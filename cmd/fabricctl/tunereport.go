@@ -79,24 +79,22 @@ func (a *app) modelEdit(ctx context.Context, r *tuneJSON, h *tuning.History) mod
 	if o == nil || o.Confirmed == nil {
 		return modelEdit{}
 	}
-	to := h.ChangeTo(o.Best)
-	if to == nil || len(to.Patch) == 0 {
-		return modelEdit{}
-	}
-	m, files, found, err := a.spliced(ctx, r, h, to.Patch)
+	s, err := a.spliced(ctx, r, h)
 	switch {
 	case err != nil:
 		return modelEdit{why: err.Error()}
-	case len(files) == 0 && !found.HasErrors():
+	case !s.modelled:
+		return modelEdit{}
+	case len(s.files) == 0 && !s.found.HasErrors():
 		return modelEdit{why: "the model has these values already"}
-	case m.digest() != r.Begin.Context.Digest:
+	case s.model.digest() != r.Begin.Context.Digest:
 		return modelEdit{why: fmt.Sprintf("the model of %s is not the one of the experiment any more", strings.Join(a.layersOf(r), ", "))}
-	case found.HasErrors():
-		return modelEdit{why: found[0].Msg}
+	case s.found.HasErrors():
+		return modelEdit{why: s.found[0].Msg}
 	}
 	var diff strings.Builder
-	for i := range files {
-		diff.WriteString(unified(patchName(files[i].File), files[i].Before, files[i].After))
+	for i := range s.files {
+		diff.WriteString(unified(patchName(s.files[i].File), s.files[i].Before, s.files[i].After))
 	}
 	return modelEdit{diff: diff.String()}
 }

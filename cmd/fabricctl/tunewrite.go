@@ -65,9 +65,9 @@ lines, quotes and line ends stay, and a comment above says which experiment foun
 wins is changed.
 
 --write writes the files, each whole or not at all; --patch writes the diff to a file, byte by byte, and --page a page in Markdown for the
-pull request. Nothing is written of an experiment that did not reach its end, found nothing better, was not confirmed on fresh seeds or whose gate failed,
-nor into a model that is not the one it was made with, into a file that nobody may write, or when the decisions do not follow from the measures, as tune replay
-finds out (exit 4). -f is needed only where the layers are found elsewhere now.`,
+pull request. What a result means for the model is worked out from the model, not taken from the journal.
+Nothing is written or shown of an experiment that did not reach its end, found nothing better, was not confirmed on fresh seeds or whose gate failed, or whose
+decisions do not follow from its measures, as tune replay finds out (exit 4); nor into a model that is not the one it was made with, or a file that nobody may write. -f is needed only where the layers are found elsewhere now.`,
 		Example: "  fabricctl tune diff 261130-093012-1c2d3e4f\n  fabricctl tune diff 261130-093012-1c2d3e4f --write --page pull-request.md",
 		Args:    wantTuned,
 		RunE:    func(c *cobra.Command, args []string) error { return a.runTuneDiff(c.Context(), args[0], o) },
@@ -98,9 +98,6 @@ func (a *app) runTuneDiff(ctx context.Context, name string, o tuneDiffFlags) err
 		return err
 	}
 	p, err := a.promotion(ctx, r, h)
-	if err == nil && o.write {
-		err = p.follows(r, h)
-	}
 	if err != nil {
 		return err
 	}
@@ -175,35 +172,31 @@ func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*p
 	if nothing, err := a.promotable(r); nothing != "" || err != nil {
 		return &promotion{nothing: nothing}, err
 	}
-	o := r.Outcome
-	to := h.ChangeTo(o.Best)
-	if to == nil {
-		return nil, fail(exitError, "", "the journal of experiment %s does not say what its result means for the model", r.ID)
+	if err := follows(r, h); err != nil {
+		return nil, err
 	}
-	p := &promotion{external: externalWords(r.Begin.Vars, to.External, r.Begin.Start)}
-	if len(to.Patch) == 0 {
-		p.nothing = "the result is nothing that the model holds"
-		return p, nil
-	}
-	m, files, found, err := a.spliced(ctx, r, h, to.Patch)
+	p := &promotion{external: externalWords(r.Begin.Vars, r.Outcome.Best, r.Begin.Start)}
+	s, err := a.spliced(ctx, r, h)
 	if err != nil {
 		return nil, err
 	}
-	if m.findings.HasErrors() && !m.mendedBy(to.Patch) {
-		a.printLoaded(m)
-		return nil, m.refused()
-	}
 	switch {
-	case !found.HasErrors() && len(files) == 0:
+	case !s.modelled:
+		p.nothing = "the result is nothing that the model holds"
+		return p, nil
+	case !s.found.HasErrors() && len(s.files) == 0:
 		p.nothing = "the model has it already"
 		return p, nil
-	case m.digest() != r.Begin.Context.Digest:
-		return nil, fail(exitRefused, "take out the model as it was then, or run the experiment again", "the model of %s is not the one of experiment %s (digest %.12s, and then %.12s); nothing was written", strings.Join(a.layersOf(r), ", "), r.ID, m.digest(), r.Begin.Context.Digest)
-	case found.HasErrors():
-		a.simFindings(found)
+	case s.model.findings.HasErrors() && !s.model.mendedBy(s.patch):
+		a.printLoaded(s.model)
+		return nil, s.model.refused()
+	case s.model.digest() != r.Begin.Context.Digest:
+		return nil, fail(exitRefused, "take out the model as it was then, or run the experiment again", "the model of %s is not the one of experiment %s (digest %.12s, and then %.12s); nothing was written", strings.Join(a.layersOf(r), ", "), r.ID, s.model.digest(), r.Begin.Context.Digest)
+	case s.found.HasErrors():
+		a.simFindings(s.found)
 		return nil, fail(exitError, "", "the result cannot be written into the files of the model; nothing was written")
 	}
-	p.files = files
+	p.files = s.files
 	return p, nil
 }
 
@@ -215,15 +208,31 @@ func (a *app) layersOf(r *tuneJSON) []string {
 	return r.Begin.Context.Layers
 }
 
-// spliced are the files of an experiment's model with the result in them.
-func (a *app) spliced(ctx context.Context, r *tuneJSON, h *tuning.History, to model.Patch) (m loaded, files []model.Spliced, found diag.List, err error) {
+// splice is the result of an experiment in the files of its model, as they are now.
+type splice struct {
+	model    loaded
+	modelled bool // something of the model is among what the experiment moved
+	patch    model.Patch
+	files    []model.Spliced
+	found    diag.List
+}
+
+// spliced puts the result of an experiment into the files of its model.
+func (a *app) spliced(ctx context.Context, r *tuneJSON, h *tuning.History) (s splice, err error) {
 	layers := a.layersOf(r)
-	if m, err = a.loadFor(ctx, layers, true); err != nil {
-		return m, nil, nil, err
+	if s.model, err = a.loadFor(ctx, layers, true); err != nil {
+		return s, err
+	}
+	if s.modelled = h.Begin.Modelled(r.Outcome.Best); !s.modelled || s.model.net == nil {
+		s.found = s.model.findings
+		return s, nil
+	}
+	if s.patch, s.found = h.Begin.Meant(s.model.fabric, r.Outcome.Best); s.found.HasErrors() || len(s.patch) == 0 {
+		return s, nil
 	}
 	hardware, _ := a.hardware()
-	files, found = model.Splice(osFS{}, append(hardware, layers...), to, tunedNote(r, h))
-	return m, files, found, nil
+	s.files, s.found = model.Splice(osFS{}, append(hardware, layers...), s.patch, tunedNote(r, h))
+	return s, nil
 }
 
 // mendedBy reports whether a patch leaves no error in the model.
@@ -266,11 +275,8 @@ func (a *app) promotable(r *tuneJSON) (nothing string, err error) {
 	return "", nil
 }
 
-// follows refuses to write what does not follow from the measures of the journal: checksums are no signature, and what is written bears its name.
-func (p *promotion) follows(r *tuneJSON, h *tuning.History) error {
-	if p.nothing != "" {
-		return nil
-	}
+// follows refuses what does not follow from the measures of the journal: checksums are no signature, and what is written bears its name.
+func follows(r *tuneJSON, h *tuning.History) error {
 	_, best, whole, err := tuning.Replay(h)
 	if err == nil && (!whole || best.Key() != r.Outcome.Best.Key()) {
 		err = errors.New("its measures do not lead to its result")
@@ -360,9 +366,6 @@ func (a *app) thenWrite(ctx context.Context, write bool, id string, err error) e
 		return err
 	}
 	p, err := a.promotion(ctx, r, h)
-	if err == nil {
-		err = p.follows(r, h)
-	}
 	if err != nil {
 		return err
 	}

@@ -284,7 +284,8 @@ func TestPromotable(t *testing.T) {
 	}
 }
 
-// TestWriteReplays: what does not follow from the measures of a journal is not written into a model, though each line of it is sound.
+// TestWriteReplays: what does not follow from the measures of a journal is neither written into a model nor shown, though each line of it is sound; and what it
+// means for the model is worked out from the model.
 func TestWriteReplays(t *testing.T) {
 	dir := t.TempDir()
 	layer := filepath.Join(dir, "fabric.yaml")
@@ -324,27 +325,51 @@ func TestWriteReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged, err := journal.Create(filepath.Join(state, "tune", "forged.jsonl"), journal.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range recs {
-		data := []byte(r.Data)
-		if r.Kind == "measure" && i > len(recs)/2 {
-			data = regexp.MustCompile(`"goodput":[0-9.e+]+`).ReplaceAll(data, []byte(`"goodput":99000000000`))
-		}
-		if err := forged.Append(r.Kind, json.RawMessage(data)); err != nil {
+	forge := func(name string, change func(i int, r journal.Record) []byte) {
+		same := true
+		forged, err := journal.Create(filepath.Join(state, "tune", name+".jsonl"), journal.Options{Now: time.Now})
+		if err != nil {
 			t.Fatal(err)
 		}
+		for i, r := range recs {
+			data := change(i, r)
+			same = same && bytes.Equal(data, r.Data)
+			if err := forged.Append(r.Kind, json.RawMessage(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := forged.Close(); err != nil || same {
+			t.Fatalf("%s: %v, or nothing was forged", name, err)
+		}
 	}
-	if err := forged.Close(); err != nil {
-		t.Fatal(err)
+	forge("measures", func(i int, r journal.Record) []byte {
+		if r.Kind == "measure" && i > len(recs)/2 {
+			return regexp.MustCompile(`"goodput":[0-9.e+]+`).ReplaceAll(r.Data, []byte(`"goodput":99000000000`))
+		}
+		return r.Data
+	})
+	for _, flag := range [][]string{{"--write"}, {"--patch", filepath.Join(dir, "forged.patch")}, nil} {
+		r := call(exitRefused, append([]string{"tune", "diff", "measures"}, flag...)...)
+		if !strings.Contains(r.err, "than the journal's measures lead to") || !strings.Contains(r.err, "nothing was written") || !strings.Contains(r.err, "tune replay measures") || r.out != "" {
+			t.Errorf("%s", r)
+		}
 	}
-	if r := call(exitRefused, "tune", "diff", "forged", "--write"); !strings.Contains(r.err, "than the journal's measures lead to") || !strings.Contains(r.err, "nothing was written") || !strings.Contains(r.err, "tune replay forged") {
+	forge("meaning", func(_ int, r journal.Record) []byte {
+		return regexp.MustCompile(`"path":"[^"]+ecn.kmax","value":"[^"]+"`).ReplaceAll(r.Data, []byte(`"path":"fabric.mtu","value":"1500"`))
+	})
+	forge("begun", func(_ int, r journal.Record) []byte {
+		return regexp.MustCompile(`"base":\[[0-9.e+]+\]`).ReplaceAll(r.Data, []byte(`"base":[20000]`))
+	})
+	if r := call(exitError, "tune", "diff", "begun", "--write"); !strings.Contains(r.err, "kmax is 10KB in the model, and the experiment began with 20KB") {
 		t.Errorf("%s", r)
 	}
 	if now, err := os.ReadFile(layer); err != nil || !bytes.Equal(now, text) {
 		t.Errorf("the model was written: %v", err)
 	}
-	call(exitOK, "tune", "diff", strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), "--write")
+	id := strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
+	sound := call(exitOK, "tune", "diff", id)
+	if forged := call(exitOK, "tune", "diff", "meaning"); forged.out != strings.ReplaceAll(sound.out, id, "meaning") || strings.Contains(forged.out, "mtu") {
+		t.Errorf("what a setting means was taken from the journal: %s", forged)
+	}
+	call(exitOK, "tune", "diff", id, "--write")
 }
