@@ -118,7 +118,7 @@ func (r *race) look(n int) *arm {
 		r.dropped = append(r.dropped, a.shown(why))
 		return true
 	})
-	n = min(n, common(r.alive...))
+	n = min(n, common(slices.DeleteFunc(slices.Clone(r.alive), func(a *arm) bool { return a.left != "" })...)) // only cur can be left here
 	lead := r.lead(n)
 	conf := r.t.e.Looks.Confidence
 	r.alive = slices.DeleteFunc(r.alive, func(a *arm) bool {
@@ -228,7 +228,8 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 	default:
 		rival = r.second(all)
 	}
-	switch curBroken := cur.broken(o); {
+	curBroken := cmp.Or(cur.left, cur.broken(o))
+	switch {
 	case r.same == r.rivals:
 		d.Verdict, d.Reason = NoEffect, fmt.Sprintf("nothing changes: no packet took another time in any of %d settings, under the same seeds", r.rivals)
 	case rival == nil:
@@ -250,14 +251,30 @@ func (r *race) verdict(all []*arm, lead *arm) (*Decision, error) {
 		}
 		d.Arms = append(d.Arms, a.shown(""))
 	}
+	if d.To.Key() == cur.key && cur.left != "" {
+		r.retreat(&d)
+	}
 	if d.To.Key() != cur.key {
-		if n := common(lead, cur); n > 0 {
-			t.below = max(t.below-t.value(lead, cur, n), 0)
+		to := t.armOf(d.To)
+		if n := common(to, cur); n > 0 {
+			t.below = max(t.below-t.value(to, cur, n), 0)
 		}
 		t.held = append(t.held, cur)
-		t.cur = t.armOf(d.To)
+		t.cur = to
 	}
 	return t.decide(d)
+}
+
+// retreat goes back to where the search came from, since nothing can be compared with a setting that is not run any more.
+func (r *race) retreat(d *Decision) {
+	back := r.t.start // which is never left
+	for _, a := range r.t.held {
+		if a.left == "" && a.broken(&r.t.e.Objective) == "" {
+			back = a
+		}
+	}
+	d.To, d.Verdict = back.setting, Infeasible
+	d.Reason = fmt.Sprintf("%s is given up: %s; the search goes on from %s", r.t.words(r.cur.setting), r.cur.left, r.t.words(back.setting))
 }
 
 // even is the difference in J that goodput decides: latencies of the tail vary much more from run to run than goodput does, so that settings
@@ -333,14 +350,16 @@ func (r *race) judge(d *Decision, rival, lead *arm, broken string) {
 	if o.Lexicographic {
 		main = d.Goodput
 	}
-	if main == nil {
+	switch {
+	case broken != "" && lead != r.cur:
+		d.To, d.Verdict, d.Reason = lead.setting, Better, fmt.Sprintf("%s; with what there was, %s", t.change(r.cur.setting, lead.setting), broken)
+		return
+	case main == nil:
 		d.Verdict, d.Reason = Undecided, "there were too few runs to compare"
 		return
 	}
 	gain := main.Est
 	switch {
-	case broken != "" && lead != r.cur:
-		d.To, d.Verdict, d.Reason = lead.setting, Better, fmt.Sprintf("%s; with what there was, %s", t.change(r.cur.setting, lead.setting), broken)
 	case lead == r.cur && main.High < 0:
 		d.Verdict, d.Reason = Worse, fmt.Sprintf("the best of the others is worse: %s, J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
 	case o.Lexicographic && lead != r.cur && t.prefers(d, o):

@@ -636,6 +636,46 @@ func TestRefusedAnew(t *testing.T) {
 	}
 }
 
+// TestGivenUp: what the search stands on and cannot be run any more is given up, and not compared with: the search goes on from the best of the others, or from
+// where it came from, and finds what it finds otherwise.
+func TestGivenUp(t *testing.T) {
+	given := map[Verdict]int{}
+	for from := range 60 {
+		e, d, r := site(t)
+		gone, held, most := map[string]bool{}, map[string]int{}, 1+12*(from%2)
+		d.refuses = func(s string) bool { // for good; what the search stands on is what is asked for so often
+			held[s]++
+			if (held[s] > 3 || len(gone) > 0) && s != "[0 0]" && d.applies > from && len(gone) < most {
+				gone[s] = true
+			}
+			return gone[s]
+		}
+		log := &memory{}
+		o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, log, nil)
+		if err != nil || o.State != Done {
+			t.Fatalf("%d: %+v %v", from, o, err)
+		}
+		h := history(t, log.recs)
+		for i, x := range h.Decisions {
+			if strings.Contains(x.Reason, "too few runs to compare") {
+				t.Errorf("%d: decision %d (%s %s): %s", from, i+1, x.Step, x.Variable, x.Reason)
+			}
+			if strings.Contains(x.Reason, "refuses it") {
+				given[x.Verdict]++
+			}
+		}
+		if o.Verdict != Better && len(gone) == 1 {
+			t.Errorf("%d: %v was refused, and the search ended with %s", from, gone, o.Words)
+		}
+		if _, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() {
+			t.Errorf("%d: replay: %v %v %v", from, best, whole, err)
+		}
+	}
+	if given[Better] == 0 || given[Infeasible] == 0 {
+		t.Errorf("given up for a better one, and to go back: %v", given)
+	}
+}
+
 // TestUnmeasured: where no run of what there was can be used on fresh seeds, nothing is called better than it.
 func TestUnmeasured(t *testing.T) {
 	e, d, r := site(t)
