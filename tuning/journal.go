@@ -22,6 +22,7 @@ type History struct {
 	Restores  []Restore
 	Resumed   []time.Time
 	Touched   bool     // something was moved, and was not brought back since
+	Applied   *Trial   // whose setting devices and knobs were last told to have; nil = what there was
 	End       *Outcome // of the last process that came to an end; nil = it is running, or gone
 	Gate      *Gated   // of the best setting; nil = there was none
 	Last      time.Time
@@ -99,7 +100,9 @@ func (h *History) read(r *journal.Record) error {
 		if err != nil {
 			return err
 		}
-		h.Touched = h.Touched || r.Kind == recApply
+		if r.Kind == recApply {
+			h.Touched, h.Applied = true, t
+		}
 		if old := h.trials[t.N]; old != nil && (old.Seed != t.Seed || old.Setting.Key() != t.Setting.Key()) {
 			return fmt.Errorf("journal record %d (%s): trial %d is there twice, with another setting", r.Seq, r.Kind, t.N)
 		}
@@ -121,7 +124,7 @@ func (h *History) read(r *journal.Record) error {
 		if h.trials[x.N] == nil || h.Measures[x.N] != nil {
 			return fmt.Errorf("journal record %d (%s): trial %d was not begun, or was run", r.Seq, r.Kind, x.N)
 		}
-		h.NotTaken[x.N] = x
+		h.NotTaken[x.N], h.Applied = x, nil
 	case recDecision:
 		if err := gather(r, &h.Decisions); err != nil {
 			return err
@@ -139,7 +142,9 @@ func (h *History) read(r *journal.Record) error {
 		if err := gather(r, &h.Restores); err != nil {
 			return err
 		}
-		h.Touched = h.Touched && !h.Restores[len(h.Restores)-1].Done
+		if h.Restores[len(h.Restores)-1].Done {
+			h.Touched, h.Applied = false, nil
+		}
 	case recEnd:
 		o, err := into[Outcome](r)
 		if err != nil {

@@ -57,6 +57,7 @@ type app struct {
 	hosts   ssh.Known   // the known_hosts files that it has read
 	secrets secret.Kept // what references have led to a moment ago
 	unset   unsetNames  // what references have not led to
+	pastes  pastes      // the commands that it has made to be printed
 }
 
 // run is the whole program: it returns the exit code.
@@ -109,12 +110,18 @@ func (a *app) printError(ctx context.Context, err error, code int) {
 		if cause := context.Cause(ctx); cause != nil { // "interrupted" says it
 			what = strings.ReplaceAll(strings.ReplaceAll(what, cause.Error()+"; ", ""), ": "+cause.Error(), "")
 		}
-		fmt.Fprintln(a.sys.err, "interrupted:", what)
+		fmt.Fprintln(a.sys.err, "interrupted:", a.whole(what))
+		a.printHint(e)
 		return
 	}
-	fmt.Fprintln(a.sys.err, "error:", diag.OneLine(err.Error()))
+	fmt.Fprintln(a.sys.err, "error:", a.whole(diag.OneLine(err.Error())))
+	a.printHint(e)
+}
+
+// printHint writes what to do about an error.
+func (a *app) printHint(e *exitErr) {
 	if e != nil && e.hint != "" {
-		fmt.Fprintln(a.sys.err, "hint:", e.hint)
+		fmt.Fprintln(a.sys.err, "hint:", a.whole(e.hint))
 	}
 }
 

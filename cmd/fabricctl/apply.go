@@ -76,7 +76,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 	}
 	m, err := a.mustLoad(ctx, planned()...)
 	if m.net != nil {
-		a.warnDead(m.net.Fabric) // whatever is wrong with the model
+		a.warnTuning(m.net.Fabric) // whatever is wrong with the model
 	}
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 		e.hint, e.err = show.Advice(err)
 		var none *rollout.NoRunError
 		if errors.As(err, &none) {
-			e.hint = seeRuns
+			e.hint = a.command("runs", "list") + " shows the runs"
 		}
 		return e
 	}

@@ -27,7 +27,7 @@ func (a *app) engine(open func(context.Context, string) (drivers.Device, error))
 	}
 	return &rollout.Engine{
 		Open: open, Dialect: render.ByOS, Rules: rollout.Rules{Check: lint.Check, Advise: lint.Advise}, StateDir: dir, Tool: toolVersion(), Now: time.Now, NewID: func() string { return rollout.NewRunID(time.Now()) },
-		Log: a.log, Hook: hook, Wait: a.wait, Progress: a.progress, Parallel: a.parallel, ReadOnly: a.readOnly,
+		Log: a.log, Hook: hook, Wait: a.wait, Progress: a.progress, Parallel: a.parallel, ReadOnly: a.readOnly, Command: a.command,
 	}, nil
 }
 

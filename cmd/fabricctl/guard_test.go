@@ -21,7 +21,7 @@ func TestPendingTimer(t *testing.T) {
 	leaf.SetFaults(eos.Faults{OnLine: func(l string) {
 		if strings.Contains(l, "bandwidth") && !broken {
 			broken = true
-			b.call(t, "lock", "break", "trio")
+			b.call(t, "lock", "break", "trio", "--yes")
 		}
 	}})
 	b.must(t, exitNeedsHands, "apply", "--yes", "--allow-disruptive", "--parallel", "1")

@@ -34,11 +34,8 @@ import (
 var printed = map[string]any{
 	"findings": findingsJSON{}, "rules": rulesJSON{}, "profiles": profilesJSON{}, "starting-points": startingJSON{}, "explain": explainJSON{}, "graph": graphJSON{}, "deadlock": deadlockJSON{},
 	"render": renderJSON{}, "plan": planJSON{}, "drift": planJSON{}, "run": show.RunJSON{}, "runs": runsJSON{}, "locks": locksJSON{},
-	"history": struct {
-		Schema string `json:"schema"`
-		*rollout.History
-	}{},
-	"hold": holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
+	"history": historyJSON{},
+	"hold":    holdsJSON{}, "holds": holdsJSON{}, "hold-release": holdsJSON{}, "import": importJSON{}, "doctor": doctorJSON{},
 	"check": check.Report{}, "capture": check.Manifest{}, "init": initJSON{}, "lab": labJSON{}, "lab-tell": labTellJSON{}, "lab-load": labLoadJSON{}, "version": versionJSON{}, "sim": sim.Result{}, "sim-seeds": seedsJSON{}, "sim-grid": sim.GridResult{},
 	"tune": tuneJSON{}, "tune-plan": tunePlanJSON{}, "tunes": tunesJSON{}, "tune-replay": replayJSON{}, "tune-variables": tuneVariablesJSON{}, "tune-diff": tuneDiffJSON{},
 	"host-status": hostlocal.Status{}, "host-unit": hostUnitJSON{},

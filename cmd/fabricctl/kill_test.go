@@ -132,7 +132,11 @@ func (b *bench) runs(t *testing.T) []rollout.Summary {
 	if err := json.Unmarshal([]byte(b.must(t, exitOK, "runs", "list", "-o", "json").out), &l); err != nil {
 		t.Fatal(err)
 	}
-	return l.Runs
+	var runs []rollout.Summary
+	for _, r := range l.Runs {
+		runs = append(runs, r.Summary)
+	}
+	return runs
 }
 
 var killedAt = regexp.MustCompile(`(?m)^killed at point \d+, (\S+)$`)

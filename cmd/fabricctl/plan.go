@@ -163,7 +163,7 @@ func (a *app) runPlan(ctx context.Context, o planFlags, out string, v planView) 
 	}
 	m, err := a.mustLoad(ctx, planned()...)
 	if m.net != nil {
-		a.warnDead(m.net.Fabric) // whatever is wrong with the model
+		a.warnTuning(m.net.Fabric) // whatever is wrong with the model
 	}
 	if err != nil {
 		return err

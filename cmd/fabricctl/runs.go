@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
-	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/tuning"
 )
 
 // header is the first row of a table: the names of its columns for people, nothing for a program that reads along.
@@ -23,32 +22,6 @@ func (a *app) header(names ...string) [][]string {
 		return [][]string{names}
 	}
 	return nil
-}
-
-// seeRuns is the hint where a run is not there.
-const seeRuns = "fabricctl runs list shows the runs"
-
-// again is a command on a run as it can be pasted: it reaches the same devices and the same journal.
-func (a *app) again(verb, id string) string {
-	words := []string{"fabricctl", "runs", verb, id}
-	for _, f := range a.fabric {
-		words = append(words, "-f", quote(f))
-	}
-	if len(a.fabric) == 0 {
-		words = append(words, "-f", "MODEL")
-	}
-	if a.stateDir != "" {
-		words = append(words, "--state-dir", quote(a.stateDir))
-	}
-	return strings.Join(words, " ")
-}
-
-// quote is s as one word of a POSIX shell.
-func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func (a *app) newRuns() *cobra.Command {
@@ -69,8 +42,21 @@ func (a *app) newRuns() *cobra.Command {
 }
 
 type runsJSON struct {
-	Schema string            `json:"schema"`
-	Runs   []rollout.Summary `json:"runs"`
+	Schema string    `json:"schema"`
+	Runs   []runJSON `json:"runs"`
+}
+
+// historyJSON is a run with its attempts.
+type historyJSON struct {
+	Schema string `json:"schema"`
+	*rollout.History
+	Became string `json:"became,omitempty"`
+}
+
+// runJSON is a run in a list, with what became of one that is unfinished.
+type runJSON struct {
+	rollout.Summary
+	Became string `json:"became,omitempty"`
 }
 
 func (a *app) newRunsList() *cobra.Command {
@@ -91,23 +77,22 @@ func (a *app) newRunsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			all := a.runsOf(runs)
 			if json {
-				if runs == nil {
-					runs = []rollout.Summary{}
-				}
-				return a.printJSON(runsJSON{"fabricctl/runs/v1", runs})
+				return a.printJSON(runsJSON{"fabricctl/runs/v1", all})
 			}
-			if len(runs) == 0 {
+			if len(all) == 0 {
 				fmt.Fprintf(a.sys.err, "no runs in %s\n", dir)
 				return nil
 			}
 			rows := a.header("run", "status", "started", "fabric", "devices")
-			for _, r := range runs {
+			for i := range all {
+				r := &all[i]
 				started := "not begun"
 				if !r.Started.IsZero() {
 					started = r.Started.Format(time.RFC3339)
 				}
-				rows = append(rows, []string{r.ID, string(r.Status), started, cmp.Or(r.Fabric, "not known"), outcomes(r)})
+				rows = append(rows, []string{r.ID, string(r.Status), started, cmp.Or(r.Fabric, "not known"), r.words()})
 			}
 			show.Table(a.sys.out, rows)
 			return nil
@@ -115,7 +100,36 @@ func (a *app) newRunsList() *cobra.Command {
 	}
 }
 
-func outcomes(r rollout.Summary) string {
+// runsOf are runs with what became of them.
+func (a *app) runsOf(runs []rollout.Summary) []runJSON {
+	all := make([]runJSON, len(runs))
+	of := map[string]*tuning.History{} // experiments, nil where one cannot be read
+	for i, r := range runs {
+		if r.Status == rollout.Unfinished && r.Trial != "" {
+			if _, read := of[r.Trial]; !read {
+				_, of[r.Trial], _ = a.tuned(r.Trial)
+			}
+		}
+		all[i] = runJSON{r, became(&r, of[r.Trial])}
+	}
+	return all
+}
+
+// became is what became of a run that is unfinished, as far as that is known elsewhere than in its journal: h is its experiment, nil when there is none.
+func became(r *rollout.Summary, h *tuning.History) string {
+	switch {
+	case r.Status != rollout.Unfinished:
+		return ""
+	case h != nil && !h.Touched && len(h.Restores) > 0:
+		return "its experiment has brought the baseline back since"
+	case r.Later != "":
+		return "run " + r.Later + " came later, and is in force in its place"
+	}
+	return ""
+}
+
+// words are the outcomes of a run by number of devices, and what became of it since.
+func (r *runJSON) words() string {
 	if r.Error != "" {
 		return "journal cannot be read: " + r.Error
 	}
@@ -124,7 +138,11 @@ func outcomes(r rollout.Summary) string {
 		s = append(s, fmt.Sprintf("%d %s", n, o))
 	}
 	slices.Sort(s)
-	return strings.Join(s, ", ")
+	words := strings.Join(s, ", ")
+	if r.Became != "" {
+		words += "; " + r.Became
+	}
+	return words
 }
 
 func wantRun(_ *cobra.Command, args []string) error {
@@ -152,13 +170,18 @@ func (a *app) newRunsShow() *cobra.Command {
 			if err != nil {
 				return a.finish(c.Context(), nil, err, json)
 			}
-			if json {
-				return a.printJSON(struct {
-					Schema string `json:"schema"`
-					*rollout.History
-				}{"fabricctl/history/v1", h})
+			if h.Status == rollout.Unfinished {
+				h.Later = rollout.LaterOf(dir, h.ID, time.Now())
 			}
-			fmt.Fprintf(a.sys.out, "run %s of %s: %s\n", h.ID, h.Fabric, h.Status)
+			r := a.runsOf([]rollout.Summary{h.Summary})[0]
+			if json {
+				return a.printJSON(historyJSON{"fabricctl/history/v1", h, r.Became})
+			}
+			status := string(h.Status)
+			if r.Became != "" {
+				status += "; " + r.Became
+			}
+			fmt.Fprintf(a.sys.out, "run %s of %s: %s\n", h.ID, h.Fabric, status)
 			if h.Plan != nil {
 				if err := show.Plan(a.sys.out, h.Plan, false); err != nil {
 					return err
@@ -222,108 +245,4 @@ func (a *app) newRunsAct(verb, short string, act func(context.Context, *rollout.
 	hook.register(c, " (that of the run, when not given; none for none)")
 	c.Flags().BoolVar(&allowJobs, "allow-jobs", false, "kill live queue pairs of running jobs where the way there does; a run that was applied with it has that leave")
 	return c
-}
-
-type locksJSON struct {
-	Schema string          `json:"schema"`
-	Locks  []journal.Lease `json:"locks"`
-}
-
-func (a *app) newLock() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "lock",
-		Short: "List or break the leases that keep two runs on one fabric apart",
-		Args:  wantVerb,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List the leases in the state directory that are not free",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			json, err := a.wants("text", "json")
-			if err != nil {
-				return err
-			}
-			dir, err := a.leases()
-			if err != nil {
-				return err
-			}
-			ls, err := journal.Leases(dir)
-			if err != nil {
-				return err
-			}
-			if json {
-				if ls == nil {
-					ls = []journal.Lease{}
-				}
-				return a.printJSON(locksJSON{"fabricctl/locks/v1", ls})
-			}
-			rows := a.header("fabric", "state", "by", "run", "fence")
-			empty := len(rows)
-			for _, l := range ls {
-				if l.Free != "" {
-					continue
-				}
-				state := "expired"
-				if l.Held(time.Now()) {
-					state = "held until " + l.Expires.Format(time.RFC3339)
-				}
-				rows = append(rows, []string{l.Name, state, fmt.Sprintf("%s (pid %d)", l.Owner, l.PID), l.Run, strconv.FormatUint(l.Fence, 10)})
-			}
-			if len(rows) == empty {
-				fmt.Fprintf(a.sys.err, "no lease is held in %s\n", dir)
-				return nil
-			}
-			show.Table(a.sys.out, rows)
-			return nil
-		},
-	}
-	brk := &cobra.Command{
-		Use:   "break FABRIC",
-		Short: "Break a fabric's lease; its holder is fenced out before its next write",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("lock break wants one fabric; fabricctl lock list shows them")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			json, err := a.wants("text", "json")
-			if err != nil {
-				return err
-			}
-			if !nameRE.MatchString(args[0]) {
-				return usage("%q is not a fabric's name", args[0])
-			}
-			dir, err := a.leases()
-			if err != nil {
-				return err
-			}
-			if l, err := journal.ReadLease(journal.LeasePath(dir, args[0])); err == nil && (l.Fence == 0 || l.Free != "") {
-				return fail(exitError, "fabricctl lock list shows the leases", "nobody holds a lease of fabric %s in %s", args[0], dir)
-			}
-			was, err := journal.Break(c.Context(), journal.LeasePath(dir, args[0]), journal.Options{Now: time.Now})
-			if err != nil {
-				return err
-			}
-			if json {
-				return a.printJSON(locksJSON{"fabricctl/locks/v1", []journal.Lease{was}})
-			}
-			who := "its file was damaged"
-			if was.Run != "" {
-				who = "it was held by " + was.Owner + " for run " + was.Run
-			}
-			_, err = fmt.Fprintf(a.sys.out, "%s: broken; %s\n", args[0], who)
-			return err
-		},
-	}
-	c.AddCommand(list, brk)
-	return c
-}
-
-// leases is where the engine keeps its leases.
-func (a *app) leases() (string, error) {
-	dir, err := a.state()
-	return rollout.LeasesDir(dir), err
 }

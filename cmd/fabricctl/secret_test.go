@@ -69,7 +69,7 @@ func TestNoSecret(t *testing.T) {
 	play("tune", "list")
 	play("hold", "release", "leaf1")
 	play("lock", "list")
-	play("lock", "break", "trio")
+	play("lock", "break", "trio", "--yes")
 
 	// A wrong password, a device that quotes what it was sent, and a device that is gone.
 	if err := os.WriteFile(filepath.Join(b.dir, "lab", "password"), []byte("canary-"+canary), 0o600); err != nil {

@@ -417,7 +417,7 @@ func (b *tuneBench) Restore(ctx context.Context) error {
 		return nil
 	}
 	if err := b.holds(ctx); err != nil {
-		way := fmt.Sprintf("%s says what differs, %s brings it back", b.app.reach("plan"), b.app.reach("apply"))
+		way := fmt.Sprintf("%s says what differs, %s brings it back", b.app.command("plan"), b.app.command("apply"))
 		if b.model.findings.HasErrors() {
 			way = "apply does not write a model with errors: what was changed there has to be changed back there"
 		}

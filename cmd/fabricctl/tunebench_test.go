@@ -427,7 +427,7 @@ func TestTuneBenchTrouble(t *testing.T) {
 		if err := x.Apply(t.Context(), kmax("2000KB")); err != nil {
 			t.Fatal(err)
 		}
-		b.must(t, exitOK, "lock", "break", "trio")
+		b.must(t, exitOK, "lock", "break", "trio", "--yes")
 		if err := x.Apply(t.Context(), kmax("2400KB")); err == nil || !strings.Contains(err.Error(), "the lease was lost") {
 			t.Errorf("%v", err)
 		}

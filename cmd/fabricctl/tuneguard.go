@@ -41,6 +41,18 @@ type marked struct {
 	Experiment string `json:"experiment"`
 }
 
+// readMark is what stands in the mark of a fabric; nothing where there is none, or where its writer died before it was written.
+func readMark(stateDir, fabric string) (m marked, err error) {
+	recs, _, err := journal.ReadFile(markPath(stateDir, fabric))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m, nil
+	case err == nil && len(recs) > 0:
+		err = recs[0].Into(&m)
+	}
+	return m, err
+}
+
 // markBench marks a fabric. The mark is on the disk when it returns.
 func (a *app) markBench(stateDir, fabric, id string, hook func(string)) (*benchMark, error) {
 	m := &benchMark{path: markPath(stateDir, fabric)}
@@ -76,30 +88,31 @@ func lastTrial(stateDir, id string) (int, error) {
 	return last, nil
 }
 
-// deadBench is an experiment whose baseline may not be back, with no process that works on it.
-type deadBench struct {
+// benched is an experiment on a fabric that may have something in force there.
+type benched struct {
 	Experiment string
-	Run        string // that may be in force; "" = none is
+	Lease      *journal.Lease // of the process that works on it; nil = there is none any more
+	Run        string         // of a dead one, that may be in force; "" = none is
 }
 
-// findDead looks for a dead experiment on a fabric; nil when there is none. It reads a few files.
-func findDead(stateDir, fabric string, now time.Time) (*deadBench, error) {
-	recs, _, err := journal.ReadFile(markPath(stateDir, fabric))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var m marked
-	if err == nil && len(recs) > 0 {
-		err = recs[0].Into(&m)
-	}
-	if err != nil {
-		return nil, err
-	}
+// findBench looks for an experiment on a fabric: one that is under way, or a dead one whose baseline may not be back. nil when there is none. It reads a
+// few files.
+func (a *app) findBench(stateDir, fabric string, now time.Time) (*benched, error) {
 	l, _ := journal.ReadLease(journal.LeasePath(rollout.LeasesDir(stateDir), fabric))
-	if m.Experiment == "" || l.Run == m.Experiment && l.Held(now) { // it died before it was written down, or it lives
+	var holder *benched
+	if l.Held(now) {
+		holder = &benched{Experiment: l.Run, Lease: &l}
+	}
+	m, err := readMark(stateDir, fabric)
+	switch {
+	case err != nil:
+		return nil, err
+	case holder != nil && (holder.Experiment == m.Experiment || m.Experiment == "" && a.isExperiment(holder.Experiment)):
+		return holder, nil
+	case m.Experiment == "": // there is none, or it died before it was written down
 		return nil, nil
 	}
-	d := &deadBench{Experiment: m.Experiment}
+	d := &benched{Experiment: m.Experiment}
 	n, err := lastTrial(stateDir, m.Experiment)
 	if err != nil || n == 0 {
 		return d, err
@@ -124,20 +137,39 @@ func inForce(e *rollout.Engine, run string) bool {
 	return !errors.Is(e.Superseded(run), drivers.ErrMoved)
 }
 
-// warnDead says on stderr that a dead experiment may have left a trial in force on the fabric that a verb is about to work on.
-func (a *app) warnDead(fabric string) {
+// warnTuning says on stderr what a verb that is about to work on a fabric has to know of experiments there: that one is under way, and what it tries, or that
+// a dead one may have left a trial in force. Differences to the model may be its doing.
+func (a *app) warnTuning(fabric string) {
 	dir, err := a.state()
 	if err != nil {
 		return // the verb says it
 	}
-	d, err := findDead(dir, fabric, time.Now())
+	b, err := a.findBench(dir, fabric, time.Now())
 	switch {
 	case err != nil:
 		fmt.Fprintf(a.sys.err, "warning: whether a tuning experiment has left a trial on fabric %s is not known: %s\n", fabric, diag.OneLine(err.Error()))
-	case d != nil && d.Run != "":
-		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s ended without bringing back its baseline: a trial may be in force on fabric %s\n", d.Experiment, fabric)
-		fmt.Fprintf(a.sys.err, "hint: %s takes it back; fabricctl tune resume %s does too, and goes on\n", a.again("rollback", d.Run), d.Experiment)
+	case b == nil:
+	case b.Lease != nil:
+		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s is under way on fabric %s: %s; %s\n", b.Experiment, fabric, heldBy(b.Lease, time.Now()), a.tries(b.Experiment))
+		fmt.Fprintf(a.sys.err, "hint: %s\n", a.whole(a.command("tune", "show", b.Experiment)+" says how far it is; interrupt it to have the baseline back"))
+	case b.Run != "":
+		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s ended without bringing back its baseline: a trial may be in force on fabric %s; %s\n", b.Experiment, fabric, a.tries(b.Experiment))
+		fmt.Fprintf(a.sys.err, "hint: %s\n", a.whole(fmt.Sprintf("%s takes it back; %s does too, and goes on", a.again("rollback", b.Run), a.command(append([]string{"tune", "resume", b.Experiment}, a.modelFlags("")...)...))))
 	}
+}
+
+// tries is what an experiment has in force by its journal, beside which a difference to the model is to be seen.
+func (a *app) tries(id string) string {
+	_, h, err := a.tuned(id)
+	switch {
+	case err != nil:
+		return "what it tries is not known"
+	case len(h.Begin.Context.Devices) == 0 && len(h.Begin.Externals) == 0:
+		return "it writes no device, and counts on nobody else to"
+	case h.Applied == nil || h.Applied.Setting.Key() == h.Begin.Start.Key():
+		return "the baseline is in force now, or about to be, and any trial may come next"
+	}
+	return "what differs from the model may be its trial: " + movedText(h.Begin.Vars, h.Begin.Start, h.Applied.Setting)
 }
 
 // takeBackDead takes back what a dead experiment has left on the fabric of m, says so, and writes that into its journal. It comes before
@@ -148,7 +180,7 @@ func (a *app) takeBackDead(ctx context.Context, m loaded) (err error) {
 	if err != nil {
 		return err
 	}
-	dead, err := findDead(e.StateDir, m.net.Fabric, e.Now())
+	dead, err := a.findBench(e.StateDir, m.net.Fabric, e.Now())
 	if err != nil || dead == nil || dead.Run == "" {
 		return err
 	}
@@ -208,14 +240,10 @@ func (a *app) sayRestored(id string) {
 // restoreDead takes back what a dead experiment has left on a fabric whose lease e has, says so, and removes its mark.
 func (a *app) restoreDead(ctx context.Context, e *rollout.Engine, fabric string) error {
 	path := markPath(e.StateDir, fabric)
-	recs, _, err := journal.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var m marked
-	if err == nil && len(recs) > 0 {
-		err = recs[0].Into(&m)
-	}
+	m, err := readMark(e.StateDir, fabric)
 	if err != nil {
 		return fail(exitNeedsHands, "roll back its last run, then remove "+path, "the mark of a tuning experiment cannot be read: %w", err)
 	}
@@ -279,16 +307,4 @@ func rollBack(ctx context.Context, e *rollout.Engine, run string) (left []*unres
 		}
 	}
 	return left, nil
-}
-
-// reach is a verb as it can be pasted: it reaches the same devices and the same state directory.
-func (a *app) reach(verb string) string {
-	words := []string{"fabricctl", verb}
-	for _, f := range a.fabric {
-		words = append(words, "-f", quote(f))
-	}
-	if a.stateDir != "" {
-		words = append(words, "--state-dir", quote(a.stateDir))
-	}
-	return strings.Join(words, " ")
 }

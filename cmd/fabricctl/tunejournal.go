@@ -71,7 +71,7 @@ func (a *app) tuned(id string) (*tuneJSON, *tuning.History, error) {
 	}
 	recs, torn, err := journal.ReadFile(tunePath(dir, id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fail(exitError, seeTuned, "there is no experiment %s in %s", id, dir)
+		return nil, nil, fail(exitError, a.seeTuned(), "there is no experiment %s in %s", id, dir)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +114,7 @@ func (a *app) experimentOf(word string) (*tuneJSON, *tuning.History, error) {
 	case word == lastTuned && len(ids) > 0:
 		return a.lastOf(ids)
 	case word == lastTuned:
-		return nil, nil, fail(exitError, "fabricctl tune run makes one", "there is no experiment in %s", dir)
+		return nil, nil, fail(exitError, "fabricctl tune run -f MODEL makes one", "there is no experiment in %s", dir)
 	case len(begin) == 1:
 		word = begin[0]
 	case len(begin) > 1:
@@ -155,7 +155,17 @@ func tunedJSON(id string, h *tuning.History, alive bool) *tuneJSON {
 }
 
 // seeTuned is the hint where an experiment is not there.
-const seeTuned = "fabricctl tune list shows the experiments"
+func (a *app) seeTuned() string { return a.command("tune", "list") + " shows the experiments" }
+
+// isExperiment reports whether an experiment of the state directory is called id, begun or about to be.
+func (a *app) isExperiment(id string) bool {
+	dir, err := a.tuneDir()
+	if err != nil || !tuneID.MatchString(id) {
+		return false
+	}
+	_, err = os.Stat(tuneLockPath(dir, id))
+	return err == nil
+}
 
 // tuneSummary is an experiment in a list.
 type tuneSummary struct {

@@ -219,7 +219,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 	if trial := st.head.Options.Trial; trial != "" && kind == KindResume {
 		return nil, &RefusedError{
 			Reason: "run " + id + " is a trial of experiment " + trial + ", and was never to stay",
-			Hint:   "fabricctl tune resume " + trial + " goes on with that; runs rollback takes the trial back",
+			Hint:   e.command("tune", "resume", trial) + " goes on with that; " + e.command("runs", "rollback", id) + " takes the trial back",
 		}
 	}
 	if err := e.later(id, st, kind); err != nil {
@@ -311,15 +311,13 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 				}
 			}
 		}
-		if err != nil || len(h.Attempts) == 0 {
+		if err != nil {
 			continue
 		}
-		for _, x := range h.Attempts[len(h.Attempts)-1].Results {
-			if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && concerns[x.Device] && sameBox(st.head.Plan, h.Plan, x.Device) {
-				return &RefusedError{
-					Reason: fmt.Sprintf("run %s%s came later and is in force on %s", r.ID, ofAnother(h.Plan.Fabric, st.head.Plan.Fabric), x.Device),
-					Hint:   hint, Err: drivers.ErrMoved,
-				}
+		if d := h.over(st.head.Plan, concerns); d != "" {
+			return &RefusedError{
+				Reason: fmt.Sprintf("run %s%s came later and is in force on %s", r.ID, ofAnother(h.Plan.Fabric, st.head.Plan.Fabric), d),
+				Hint:   hint, Err: drivers.ErrMoved,
 			}
 		}
 	}

@@ -146,7 +146,11 @@ func (e *Engine) Acquire(ctx context.Context, fabric, id string) (*journal.Held,
 	l, err := journal.Acquire(ctx, LeasesDir(e.StateDir), fabric, journal.Self(id), e.leaseTTL(), journal.Options{Now: e.Now, Hook: e.Hook})
 	var held *journal.HeldError
 	if errors.As(err, &held) {
-		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: "wait, or fabricctl lock break " + fabric + " when that run is dead", Err: err}
+		hint := "wait, or " + e.command("lock", "break", fabric) + " when that run is dead"
+		if alive, known := held.Lease.Alive(); known && alive {
+			hint = "wait until it has ended, or interrupt it: its process lives"
+		}
+		return nil, &RefusedError{Reason: "fabric " + fabric + " is busy: " + held.Error(), Hint: hint, Err: err}
 	}
 	return l, err
 }

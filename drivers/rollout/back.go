@@ -61,7 +61,7 @@ func (s *session) noteTimer() {
 // handsOff says what a device holds that we may not write to any more: the lease is gone, somebody holds the device, or
 // jobs have begun on it that the way back would kill.
 func (s *session) handsOff(ctx context.Context, why error) Result {
-	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; fabricctl lock list and runs list say who is at work", Err: why}
+	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; " + s.e.command("lock", "list") + " and " + s.e.command("runs", "list") + " say who is at work", Err: why}
 	if errors.Is(why, ErrHeld) {
 		err.Hint = "nothing more is written until the hold is over or released: then runs resume or runs rollback"
 	} else if errors.Is(why, drivers.ErrJobs) {

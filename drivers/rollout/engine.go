@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
@@ -33,6 +34,7 @@ type Engine struct {
 	Lease    *journal.Held                                                    // under which runs are made, held by the caller for longer than one; nil: each run takes its own
 	Drainer  Drainer                                                          // takes traffic off devices before a link of theirs goes down; nil does not
 	Lines    *Lines                                                           // connections from Plan to Apply; nil makes new ones
+	Command  func(words ...string) string                                     // a command of fabricctl as a user of this engine types it, with flags; nil adds none
 	ReadOnly bool                                                             // refuse every write with drivers.ErrReadOnly
 	Within   time.Duration                                                    // confirm window where the device has one; 0 means 5 minutes
 	Grace    time.Duration                                                    // for reading and restoring one device after an error or an interruption; 0 means 12 minutes
@@ -106,6 +108,14 @@ type Event struct {
 }
 
 func (e *Engine) parallel() int { return max(cmp.Or(e.Parallel, 8), 1) }
+
+// command is a command of fabricctl, in messages.
+func (e *Engine) command(words ...string) string {
+	if e.Command != nil {
+		return e.Command(words...)
+	}
+	return "fabricctl " + strings.Join(words, " ")
+}
 
 func (e *Engine) confirmWindow() time.Duration { return cmp.Or(e.Within, 5*time.Minute) }
 func (e *Engine) grace() time.Duration         { return cmp.Or(e.Grace, 12*time.Minute) }

@@ -266,9 +266,9 @@ func (e *Engine) waiting(ctx context.Context, dev drivers.Device, dp *DevicePlan
 			case st == nil:
 				msg += "; it stands in no journal here, so another operator may be at work"
 			case st.head.Options.Trial != "":
-				msg += fmt.Sprintf("; it is a trial of experiment %s, and \"fabricctl runs rollback %s\" ends it", st.head.Options.Trial, id)
+				msg += fmt.Sprintf("; it is a trial of experiment %s, and \"%s\" ends it", st.head.Options.Trial, e.command("runs", "rollback", id))
 			default:
-				msg += fmt.Sprintf("; \"fabricctl runs resume %s\" or \"fabricctl runs rollback %s\" ends it", id, id)
+				msg += fmt.Sprintf("; \"%s\" or \"%s\" ends it", e.command("runs", "resume", id), e.command("runs", "rollback", id))
 			}
 			dp.refuse("pending-timer", msg)
 		case st == nil:

@@ -36,6 +36,8 @@ type Summary struct {
 	Kind    Kind            `json:"kind,omitempty"` // of the last attempt
 	Status  Status          `json:"status"`
 	Started time.Time       `json:"started,omitzero"`
+	Trial   string          `json:"trial,omitempty"`   // the experiment that it is a trial of
+	Later   string          `json:"later,omitempty"`   // of an unfinished one: the run that came later and is in force on its devices
 	Devices map[Outcome]int `json:"devices,omitempty"` // number of devices per outcome, after the last attempt
 	Error   string          `json:"error,omitempty"`   // the journal cannot be read
 }
@@ -47,6 +49,8 @@ type History struct {
 	Options  ApplyOptions `json:"options"`
 	Attempts []*Run       `json:"attempts"`
 	Torn     string       `json:"torn,omitempty"` // the journal's last line was not written whole
+
+	sent map[string]bool // devices to which a transaction may have been sent
 }
 
 // Runs lists the runs of a state directory, oldest first. A journal that cannot be read is listed with its Error.
@@ -69,7 +73,53 @@ func Runs(stateDir string, now time.Time) ([]Summary, error) {
 		out = append(out, h.Summary)
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Started.Before(out[j].Started) })
+	for i := range out {
+		if x := &out[i]; x.Status == Unfinished && !x.Started.IsZero() {
+			x.Later = laterOf(stateDir, x.ID, out[i+1:], now)
+		}
+	}
 	return out, nil
+}
+
+// LaterOf is the first run that came after run id and is in force where that one may be; "" when none is.
+func LaterOf(stateDir, id string, now time.Time) string {
+	runs, err := Runs(stateDir, now)
+	i := slices.IndexFunc(runs, func(r Summary) bool { return r.ID == id })
+	if err != nil || i < 0 {
+		return ""
+	}
+	return runs[i].Later
+}
+
+// laterOf is the first of some runs, which came after run id, that is in force where that one may be; "" when none is.
+func laterOf(stateDir, id string, later []Summary, now time.Time) string {
+	h, err := Show(stateDir, id, now)
+	if err != nil {
+		return ""
+	}
+	for i := range later {
+		x := &later[i]
+		if x.Devices[Applied]+x.Devices[Unknown]+x.Devices[NeedsHands] == 0 || !x.Started.After(h.Started) {
+			continue
+		}
+		if l, err := Show(stateDir, x.ID, now); err == nil && l.over(h.Plan, h.sent) != "" {
+			return x.ID
+		}
+	}
+	return ""
+}
+
+// over is the first of some devices of a plan on which h is in force; "" when it is on none.
+func (h *History) over(plan *Plan, devices map[string]bool) string {
+	if len(h.Attempts) == 0 {
+		return ""
+	}
+	for _, x := range h.Attempts[len(h.Attempts)-1].Results {
+		if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && devices[x.Device] && sameBox(plan, h.Plan, x.Device) {
+			return x.Device
+		}
+	}
+	return ""
 }
 
 // Show reads one run. errors.Is(err, fs.ErrNotExist) when there is none of that id.
@@ -79,8 +129,8 @@ func Show(stateDir, id string, now time.Time) (*History, error) {
 		return nil, err
 	}
 	p := st.head.Plan
-	h := &History{Plan: p, Options: st.head.Options, Attempts: st.attempts}
-	h.ID, h.Fabric = id, p.Fabric
+	h := &History{Plan: p, Options: st.head.Options, Attempts: st.attempts, sent: st.begun}
+	h.ID, h.Fabric, h.Trial = id, p.Fabric, st.head.Options.Trial
 	if st.torn != nil {
 		h.Torn = st.torn.String()
 	}

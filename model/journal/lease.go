@@ -58,12 +58,17 @@ func Self(run string) Holder {
 // dead reports whether h is certainly gone: it lived in this boot and pid namespace of this host, and its process
 // does not exist any more, waits as a zombie for its parent, or is another one that got the same pid.
 func (h Holder) dead() bool {
-	me := Self("")
-	if h.Boot == "" || h.Boot != me.Boot || h.Host != me.Host || h.PID <= 0 {
+	if !h.here() {
 		return false
 	}
 	state, start := process(h.PID)
 	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH) || state == "Z" || start != "" && h.Start != "" && start != h.Start
+}
+
+// here reports whether h took its lease in this boot and pid namespace of this host, so that its pid means something.
+func (h Holder) here() bool {
+	me := Self("")
+	return h.Boot != "" && h.Boot == me.Boot && h.Host == me.Host && h.PID > 0
 }
 
 // process is the state and the start time of a process, fields 3 and 22 of /proc/PID/stat (proc(5)); "" when the
@@ -87,6 +92,7 @@ type Lease struct {
 	Holder
 	Fence    uint64    `json:"fence"`
 	Acquired time.Time `json:"acquired"`
+	Renewed  time.Time `json:"renewed,omitzero"` // zero = not since it was acquired, or by an older fabricctl
 	Expires  time.Time `json:"expires"`
 	Free     string    `json:"free,omitempty"` // "released" or "broken" when nobody holds it
 }
@@ -95,6 +101,10 @@ type Lease struct {
 func (l Lease) Held(now time.Time) bool {
 	return l.Fence > 0 && l.Free == "" && now.Before(l.Expires) && !l.dead()
 }
+
+// Alive reports whether the process of the holder lives, where that can be known: on the host and in the boot and pid namespace
+// in which it took the lease.
+func (l Lease) Alive() (alive, known bool) { return !l.dead(), l.here() }
 
 // maxFence is above every fence that counting can reach.
 const maxFence = 1 << 53
@@ -223,7 +233,10 @@ func (h *Held) Renew(ctx context.Context) error {
 }
 
 func (h *Held) renew(ctx context.Context) error {
-	return h.update(ctx, func(l *Lease) { l.Expires = h.opt.Now().UTC().Add(h.ttl) })
+	return h.update(ctx, func(l *Lease) {
+		l.Renewed = h.opt.Now().UTC()
+		l.Expires = l.Renewed.Add(h.ttl)
+	})
 }
 
 // Keep renews the lease until stop is called or ctx ends: for what may take longer than a lease lasts. failed is told when that did not work; stop returns when nobody is told any more.

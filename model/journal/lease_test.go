@@ -62,6 +62,17 @@ func TestLeaseLife(t *testing.T) {
 	if err := a.Check(ctx); err != nil || a.Lease().Expires != c.now().Add(ttl) {
 		t.Errorf("a check at half time must renew: %v, expires %v", err, a.Lease().Expires)
 	}
+	if l, _ := ReadLease(LeasePath(dir, "pod1")); l.Renewed != c.now() {
+		t.Errorf("renewed at %v", l.Renewed)
+	}
+	for _, x := range []struct {
+		h            Holder
+		alive, known bool
+	}{{Self("a"), true, true}, {Holder{Host: Self("").Host, Boot: Self("").Boot, PID: 1 << 30}, false, true}, {elsewhere("b"), true, false}} {
+		if alive, known := (Lease{Holder: x.h}).Alive(); known != x.known || alive != x.alive {
+			t.Errorf("%+v: alive %v, known %v", x.h, alive, known)
+		}
+	}
 	if err := a.Release(ctx); err != nil {
 		t.Error(err)
 	}
