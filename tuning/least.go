@@ -132,9 +132,7 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 		return why, nil
 	}
 	t.fresh(arms) // both are measured side by side
-	most := t.e.Looks.Most
-	looks := 1 + (most-t.e.Looks.First+t.e.Looks.Every-1)/t.e.Looks.Every
-	sure := 1 - (1-t.e.Looks.Confidence)/float64(max(looks, 1)) // at all looks together: who is left out once is not looked at again
+	most, looks := t.e.Looks.Most, t.e.Looks.leastLooks()
 	for n := min(t.e.Looks.First, most); ; n = min(n+t.e.Looks.Every, most) {
 		if err := l.bring(ctx, n, arms); err != nil {
 			return "", err
@@ -150,10 +148,9 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 			l.top = a
 			return "", nil
 		}
-		d := t.against(a, l.top, t.main(), t.e.Looks.Confidence)
-		x := t.against(a, l.top, t.main(), sure)
+		d := t.against(a, l.top, t.main(), 1-(1-t.e.Looks.Confidence)/float64(looks))
 		c := compared{Interval: d, with: l.top}
-		t.compare(&c.told, a, l.top, 1)
+		t.compare(&c.told, a, l.top, looks)
 		l.seen[a] = c
 		switch {
 		case d.Low >= math.Log(1-loss):
@@ -161,8 +158,8 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 				l.top = a
 			}
 			return "", nil
-		case x.High < math.Log(1-loss):
-			return "it is worse: " + t.mainWords(x), nil
+		case d.High < math.Log(1-loss):
+			return "it is worse: " + t.mainWords(d), nil
 		case n < most:
 			continue
 		case a.counts() && !t.doubtful(a, l.top), !a.counts() && d.Est >= math.Log(1-loss):
@@ -173,6 +170,13 @@ func (l *leastSearch) fails(ctx context.Context, a *arm) (string, error) {
 			return "it looks worse: " + t.mainWords(d), nil
 		}
 	}
+}
+
+// leastLooks is how often a value is looked at, at most: the usual looks, and those that come when it looks bad after them. What is called
+// sure of it has to be so at all of them together, so the doubt that confidence leaves is divided by so many (Bonferroni).
+func (l Looks) leastLooks() int {
+	to := func(n int) int { return (n + l.Every - 1) / l.Every }
+	return 1 + to(l.Most-min(l.First, l.Most)) + to(l.Most)
 }
 
 // bring has arms run until each has n runs. Where they take turns, a run of the first that breaks a limit ends it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fabricctl/fabricctl/model/observe"
+	"github.com/fabricctl/fabricctl/tuning/stats"
 )
 
 // queue is a search for the least queue limit, from 1 MB, of a load that loses packets where lost says so.
@@ -138,6 +139,88 @@ func TestLeastNoise(t *testing.T) {
 			t.Errorf("%s: of %d searches %d found it, and %d kept goodput", name, seeds, found, dear)
 		}
 	}
+}
+
+// TestLeastSure: what is called sure of a value is wrong in no more than 1 % of the searches, all looks counted, those too that come when it looks
+// bad: that it is as good as the best to 1 % or better, where it is a hair worse than that, and that it is worse, where it is a hair less so. What loses
+// packets is never taken, however good it looks.
+func TestLeastSure(t *testing.T) {
+	const searches, most = 1500, 0.01
+	for _, x := range []struct {
+		looks Looks
+		noise float64
+	}{{Looks{}, 0.02}, {Looks{}, 0.6}, {Looks{First: 2, Every: 1, Most: 4, Confirm: 4}, 0.6}} { // with the larger noise, more than one value in five looks bad
+		held, worse, more := 0, 0, 0
+		at := func(seed uint64, d float64, drops uint64) looked {
+			l := pairOf(t, seed+1, x.looks, d, x.noise, drops)
+			if l.runs > x.looks.filled().Most {
+				more++
+			}
+			return l
+		}
+		for seed := range uint64(searches) {
+			if l := at(seed, math.Log(1-loss)-1e-9, 0); l.surely && l.holds {
+				held++
+			}
+			if l := at(seed, math.Log(1-loss)+1e-9, 0); l.surely && !l.holds {
+				worse++
+			}
+			if l := at(seed, 0.5, 1); l.holds {
+				t.Fatalf("seed %d: a value that loses packets holds", seed)
+			}
+		}
+		t.Logf("looks %+v, noise of %.0f%%: of %d searches, %d were wrong that it holds and %d that it is worse; %d had more runs", x.looks, 100*x.noise, searches, held, worse, more)
+		for _, wrong := range []int{held, worse} {
+			if p := stats.AtLeast(searches, wrong, most); p < 0.01 {
+				t.Errorf("looks %+v, noise of %.0f%%: wrong in %d of %d, p = %.2g", x.looks, 100*x.noise, wrong, searches, p)
+			}
+		}
+		if x.noise > doubt && more == 0 {
+			t.Error("no value was looked at more often")
+		}
+	}
+}
+
+// looked is what a search has said of a value beside one that is above it.
+type looked struct {
+	holds, surely bool
+	runs          int
+}
+
+// pairOf has a search look at 512 kB beside 1 MB, of which the first carries d more, in natural logarithms, and loses packets.
+func pairOf(t *testing.T, seed uint64, looks Looks, d, noise float64, drops uint64) looked {
+	t.Helper()
+	s := &Space{Base: Setting{1e6}, Vars: []Variable{{Name: "queue-limit", Of: Size, Low: 512e3, High: 1e6, Step: 2, Fine: 1.1, Least: true}}}
+	e := experiment(s)
+	e.Objective.Exchange, e.Seed, e.Looks, e.Sight = 0, seed, looks, Sight{Lossless: []int{3}}
+	w := &surface{noise: noise, f: func(s Setting) float64 {
+		if s[0] < 1e6 {
+			return d
+		}
+		return 0
+	}}
+	w.each = func(o *observe.Observation, tr Trial) {
+		n := drops
+		if tr.Setting[0] == 1e6 {
+			n = 0
+		}
+		lose(o, observe.Drop.Of(3), n)
+	}
+	u := newTuner(e, Lab{Runner: w}, silent{}, nil)
+	u.start = u.armOf(s.Base)
+	u.cur = u.start
+	l := &leastSearch{t: u, from: u.cur, below: math.NaN(), why: map[*arm]string{}, seen: map[*arm]compared{}}
+	for _, x := range []float64{1e6, 512e3} {
+		if err := l.try(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := l.tried[1]
+	out := looked{holds: l.why[a] == "", runs: a.n()}
+	if c, ok := l.seen[a]; ok {
+		out.surely = out.holds && c.Low >= math.Log(1-loss) || strings.HasPrefix(l.why[a], "it is worse: ")
+	}
+	return out
 }
 
 // TestLeastGoesUp: what loses something only on the seeds of the confirmation, or costs goodput only there, is followed by the next value that held.
