@@ -12,6 +12,11 @@ type writer struct {
 	charts int
 }
 
+// say is a text in which a number and its percent sign stay on one line.
+func (w *writer) say(name, text string, pairs ...string) {
+	w.page.say(name, strings.ReplaceAll(text, " %", "\u00a0%"), pairs...)
+}
+
 // HTML is the page as one file that needs nothing else: no script, no font, no picture from elsewhere. The same page gives the same
 // bytes.
 func HTML(p Page) []byte {
