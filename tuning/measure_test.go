@@ -122,7 +122,10 @@ func TestWithout(t *testing.T) {
 		{map[int]bool{0: true, 2: true}, Setting{2, 3, 3}, "; alpha and pmax do nothing here, as far as this workload goes; alpha was moved together with others all the same: to keep what there is, leave it out of --variables"},
 		{map[int]bool{0: true, 2: true}, Setting{2, 3, 4}, "; alpha and pmax do nothing here, as far as this workload goes; alpha and pmax were moved together with others all the same: to keep what there is, leave them out of --variables"},
 	} {
-		tu.dull = c.dull
+		tu.decisions = nil
+		for i := range c.dull {
+			tu.decisions = append(tu.decisions, Decision{Step: "ladder", Verdict: NoEffect, Variable: tu.vars[i].Name})
+		}
 		if got := tu.without(c.best); got != c.want {
 			t.Errorf("%v, %v: %q, want %q", c.dull, c.best, got, c.want)
 		}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/tuning/stats"
 )
@@ -327,40 +327,30 @@ func (t *tuner) silent() bool {
 // without names the variables that do nothing, where others do, and those of them that have come into the result all the same: a start
 // moves several at once.
 func (t *tuner) without(best Setting) string {
-	var names, along []string
-	for i := range t.vars {
-		if t.dull[i] {
-			names = append(names, t.vars[i].Name)
-			if best[i] != t.start.setting[i] {
-				along = append(along, t.vars[i].Name)
-			}
-		}
-	}
+	names, along := Idle(t.vars, t.decisions, t.start.setting, best)
 	if len(names) == 0 || len(names) == len(t.vars) {
 		return ""
 	}
-	words := "; " + andList(names) + agree(names, " does", " do") + " nothing here, as far as this workload goes"
-	if len(along) > 0 {
-		words += "; " + andList(along) + agree(along, " was", " were") + " moved together with others all the same: to keep what there is, leave " +
-			agree(along, "it", "them") + " out of --variables"
+	words := "; " + diag.And(names) + diag.Agree(len(names), " does", " do") + " nothing here, as far as this workload goes"
+	if n := len(along); n > 0 {
+		words += "; " + diag.And(along) + diag.Agree(n, " was", " were") + " moved together with others all the same: to keep what there is, leave " +
+			diag.Agree(n, "it", "them") + " out of --variables"
 	}
 	return words
 }
 
-// andList joins names as a sentence does.
-func andList(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+// Idle are the names of the variables that do nothing by these decisions, in their order, and those of them that best has moved all the same.
+func Idle(vars []Variable, ds []Decision, start, best Setting) (names, along []string) {
+	for i := range vars {
+		name := vars[i].Name
+		if !slices.ContainsFunc(ds, func(d Decision) bool { return d.Step == "ladder" && d.Verdict == NoEffect && d.Variable == name }) {
+			continue
+		}
+		if names = append(names, name); best[i] != start[i] {
+			along = append(along, name)
+		}
 	}
-	return names[0]
-}
-
-// agree is the word that goes with one name, or with several.
-func agree(names []string, one, several string) string {
-	if len(names) == 1 {
-		return one
-	}
-	return several
+	return names, along
 }
 
 // decide writes a decision down.

@@ -285,7 +285,7 @@ func (t *tuner) take(j *job, o *outcome) error {
 		return err
 	}
 	t.row, j.a.failed = 0, 0
-	j.a.runs[j.i] = t.valued(o.m.Measure)
+	j.a.runs[j.i] = t.e.Objective.valued(o.m.Measure, t.tail > 0)
 	t.progress()
 	return t.trip(j.trial.N, &harm)
 }
@@ -330,13 +330,13 @@ func (t *tuner) unusable(m *Measure) *Rejected {
 	return nil
 }
 
-// valued is a measure in logarithms. Less than a bit per second counts as one.
-func (t *tuner) valued(m *Measure) *run {
+// valued is a measure in logarithms, and what it is worth. tails says that p99.9 is measured. Less than a bit per second counts as one.
+func (o *Objective) valued(m *Measure, tails bool) *run {
 	r := &run{Measure: m, good: math.Log(max(m.Goodput, 1))}
-	if t.tail > 0 {
+	if tails {
 		r.tail = math.Log(m.P999)
 	}
-	r.j = r.good - t.e.Objective.Exchange*r.tail
+	r.j = r.good - o.Exchange*r.tail
 	return r
 }
 

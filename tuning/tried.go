@@ -147,12 +147,7 @@ func (h *History) gather(first, last int) gathered {
 			s.Rejected++
 			continue
 		}
-		r := &run{Measure: m.Measure, good: math.Log(max(m.Measure.Goodput, 1))}
-		if g.tail {
-			r.tail = math.Log(m.Measure.P999)
-		}
-		r.j = r.good - h.Begin.Objective.Exchange*r.tail
-		s.runs, s.seeds = append(s.runs, r), append(s.seeds, t.Seed)
+		s.runs, s.seeds = append(s.runs, h.Begin.Objective.valued(m.Measure, g.tail)), append(s.seeds, t.Seed)
 	}
 	return g
 }

@@ -178,11 +178,22 @@ func Count(n int, noun string) string {
 }
 
 // Plural writes "1 port differs" or "2 ports differ".
-func Plural(n int, one, many string) string {
+func Plural(n int, one, many string) string { return strconv.Itoa(n) + " " + Agree(n, one, many) }
+
+// Agree is the word that goes with one thing, or with several.
+func Agree(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return one
 	}
-	return strconv.Itoa(n) + " " + many
+	return many
+}
+
+// And joins words as a sentence does: "a, b and c".
+func And(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
 }
 
 // List is a set of findings. The zero value is ready to use.
