@@ -27,11 +27,15 @@ func (a *app) command(words ...string) string {
 	if a.stateDir != "" {
 		words = append(words, "--state-dir", quote(a.stateDir))
 	}
-	s := strings.Join(words, " ")
+	return a.remember(strings.Join(words, " "))
+}
+
+// remember notes a command that is to be pasted, and returns it.
+func (a *app) remember(command string) string {
 	a.pastes.mu.Lock()
 	defer a.pastes.mu.Unlock()
-	a.pastes.all = append(a.pastes.all, s)
-	return s
+	a.pastes.all = append(a.pastes.all, command)
+	return command
 }
 
 // modelFlags are the flags that name the model of this call; where it has none, its layer is called otherwise, unless that is "".

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,8 +75,14 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 	}
 	err = errors.Join(err, log.Close())
 	r, told, unread := a.tuned(id)
+	if unread != nil && o.State == "" { // it ended before it was written down
+		return a.unwritten(dir, id, errors.Join(err, unread))
+	}
 	if unread != nil {
 		return diskWords(errors.Join(err, unread))
+	}
+	if r.Outcome == nil { // the journal has no end, and this was one
+		r.Outcome, r.State = &o, o.State
 	}
 	if e := a.showTuned(r, told, false, json); e != nil {
 		return e
@@ -90,7 +95,7 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 func (a *app) unchanged(id string, was *tuning.History) error {
 	_, is, err := a.tuned(id)
 	if err == nil && (len(is.Trials) != len(was.Trials) || len(is.Measures) != len(was.Measures)) {
-		err = fail(exitRefused, "fabricctl tune show "+id+" shows how it stands now", "another process has gone on with experiment %s meanwhile; nothing was done", id)
+		err = fail(exitRefused, a.command("tune", "show", id)+" shows how it stands now", "another process has gone on with experiment %s meanwhile; nothing was done", id)
 	}
 	return err
 }
@@ -101,6 +106,14 @@ func (a *app) unbegun(dir, id string, err error) error {
 		_ = os.Remove(tuneLockPath(dir, id))
 	}
 	return diskWords(err)
+}
+
+// unwritten is the error of an experiment whose journal has not even its beginning: nothing is left of it.
+func (a *app) unwritten(dir, id string, err error) error {
+	if info, e := os.Stat(tunePath(dir, id)); e == nil && info.Size() == 0 {
+		_ = os.Remove(tunePath(dir, id))
+	}
+	return a.unbegun(dir, id, err)
 }
 
 // openTuneLog is the journal of an experiment, to be written.
@@ -114,14 +127,14 @@ func openTuneLog(dir, id string, fresh bool, o journal.Options) (*journal.Log, e
 
 // tuneEnd is how an experiment ended, as an error where its exit code is not 0.
 func (a *app) tuneEnd(ctx context.Context, r *tuneJSON, o *tuning.Outcome, err error) error {
-	again := "fabricctl tune resume " + r.ID + " goes on"
+	again := a.command("tune", "resume", r.ID) + " goes on"
 	switch {
 	case o.State == tuning.NeedsHands:
-		return fail(exitNeedsHands, "", "the baseline is not back: %s", diag.OneLine(o.Left))
+		return fail(exitNeedsHands, "then "+again, "the baseline is not back: %s", diag.OneLine(o.Left))
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return fail(exitInterrupted, again, "%w; %s", context.Cause(ctx), baseline(o))
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return diskWords(err)
+	case isFull(err):
+		return fail(exitError, "make room; then "+again, "the disk of the journal is full: %w; %s", err, baseline(o))
 	case o.State == tuning.Tripped:
 		return fail(exitRefused, "", "a limit tripped: %s; the baseline holds", diag.OneLine(o.Trip))
 	case err != nil:
@@ -193,7 +206,7 @@ func (o *moreFlags) budget(h *tuning.History) (tuning.Budget, error) {
 
 // resumable refuses to go on with what has ended, or is under way, and with a budget that takes it no further.
 func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
-	shows := "fabricctl tune show " + r.ID + " shows its answer"
+	shows := a.command("tune", "show", r.ID) + " shows its answer"
 	switch spent := r.Outcome != nil && r.Outcome.Spent; {
 	case r.State == tuning.Done:
 		return fail(exitError, shows, "experiment %s has ended; there is nothing to finish", r.ID)
@@ -202,7 +215,7 @@ func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
 	case r.State == tuning.Running:
 		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", r.ID)
 	case b == h.Budget() && spent:
-		return fail(exitError, shows+"; fabricctl tune resume "+r.ID+" "+moreOf(b)+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
+		return fail(exitError, shows+"; "+a.command("tune", "resume", r.ID, moreOf(b))+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
 	case b != h.Budget():
 		if err := h.Enough(b); err != nil {
 			return fail(exitUsage, "give more", "experiment %s: %w; nothing was done", r.ID, err)

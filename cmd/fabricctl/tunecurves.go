@@ -347,7 +347,7 @@ func (p *tunedPage) pareto() []report.Block {
 	if n < 2 {
 		return nil
 	}
-	table := p.table("Settings that nothing tried surely beats in one of the two without being worse in the other.", p.vars)
+	table := p.table("To choose among, should latency weigh more or less with you than in J (--exchange moves J there): settings that nothing tried surely beats in one of the two without being worse in the other.", p.vars)
 	rows := p.bands(edge)
 	for i := range rows[:min(len(rows), mostRows)] {
 		table.Rows = append(table.Rows, p.row(&rows[i]))

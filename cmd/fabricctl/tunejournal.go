@@ -31,6 +31,7 @@ type tuneJSON struct {
 	Decisions []tuning.Decision `json:"decisions"`
 	Notices   []string          `json:"notices"`
 	Outcome   *tuning.Outcome   `json:"outcome"`        // null while it goes on, and of one that died
+	Looked    *unconfirmed      `json:"unconfirmed"`    // what looked best, and is not the answer; null = nothing did, or it is
 	Gate      *tuning.Gated     `json:"gate"`           // what the program of --gate said; null = there was none, or it has not run
 	Torn      string            `json:"torn,omitempty"` // the journal's last line was not written whole
 }
@@ -216,10 +217,21 @@ func (a *app) allTuned() ([]tuneSummary, error) {
 	return all, nil
 }
 
+// isFull reports whether an error is that of a full disk.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
 // diskWords is an error of a journal in words that help.
 func diskWords(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isFull(err) {
 		return fail(exitError, "make room, or name another place with --state-dir", "the disk of the journal is full: %w", err)
 	}
 	return err
+}
+
+// notWritten is an error of a file that a user wants written.
+func notWritten(path string, err error) error {
+	if isFull(err) {
+		return fail(exitError, "make room there, or name another file", "%s was not written: its disk is full: %w", path, err)
+	}
+	return fail(exitError, "", "%s was not written: %w", path, err)
 }

@@ -40,7 +40,7 @@ func (a *app) newTuneList() *cobra.Command {
 				fmt.Fprintf(a.sys.err, "no experiments in %s\n", dir)
 				return nil
 			}
-			rows := a.header("run", "state", "started", "fabric", "with", "class", "runs", "answer")
+			rows := a.header("experiment", "state", "started", "fabric", "runner", "class", "runs", "answer")
 			for _, r := range all {
 				if r.Error != "" {
 					rows = append(rows, []string{r.ID, "unreadable", "-", "-", "-", "-", "-", r.Error})
@@ -90,6 +90,7 @@ and what was not tried. --details has the reason for each decision, and what was
 
 // showTuned prints an experiment.
 func (a *app) showTuned(r *tuneJSON, h *tuning.History, details, json bool) error {
+	r.Looked = a.unconfirmedOf(r, h)
 	if json {
 		return a.printJSON(r)
 	}

@@ -20,8 +20,9 @@ import (
 type tunedPage struct {
 	*tuneJSON
 	*triedSet
-	h    *tuning.History
-	edit modelEdit
+	h       *tuning.History
+	edit    modelEdit
+	command func(words ...string) string // of fabricctl, to be pasted
 }
 
 // modelEdit is what a result changes in the files of its model.
@@ -31,8 +32,8 @@ type modelEdit struct {
 }
 
 // tunePage is an experiment as a page: the answer first, and behind it what it rests on.
-func tunePage(r *tuneJSON, h *tuning.History, edit modelEdit) report.Page {
-	p := tunedPage{tuneJSON: r, triedSet: triedWhole(r, h), h: h, edit: edit}
+func tunePage(r *tuneJSON, h *tuning.History, edit modelEdit, command func(words ...string) string) report.Page {
+	p := tunedPage{tuneJSON: r, triedSet: triedWhole(r, h), h: h, edit: edit, command: command}
 	c := &r.Begin.Context
 	page := report.Page{
 		Title:    fmt.Sprintf("Tuning of class %s of %s", c.Class, c.Fabric),
@@ -80,6 +81,9 @@ func (p *tunedPage) answer() report.Answer {
 		}
 		a.Text = append(a.Text, p.idle()...)
 	}
+	if u := p.Looked; u != nil {
+		a.Text = append(a.Text, sentence("What looked best is "+u.words()), sentence("It is not the answer: "+u.Why))
+	}
 	if words := p.unheld(); words != "" {
 		a.Tone, a.Head, a.Text = report.Bad, "What there is breaks a limit, and nothing better was found.", append(a.Text, sentence(words))
 	}
@@ -117,29 +121,15 @@ func (p *tunedPage) answer() report.Answer {
 
 // idle says which variables do nothing, and which of them the result has moved all the same.
 func (p *tunedPage) idle() []string {
-	names, along := p.dull(p.Decisions)
+	names, along := tuning.Idle(p.vars, p.Decisions, p.start, p.best)
 	if len(names) == 0 || len(names) == len(p.vars) {
 		return nil
 	}
-	agree := func(names []string, one, several string) string {
-		if len(names) == 1 {
-			return one
-		}
-		return several
-	}
-	words := []string{sentence(andList(names) + agree(names, " does", " do") + " nothing here, as far as this load goes")}
-	if len(along) > 0 {
-		words = append(words, sentence(fmt.Sprintf("%s %s moved together with others all the same; to keep what there is, leave %s out of the variables that are moved", andList(along), agree(along, "was", "were"), agree(along, "it", "them"))))
+	words := []string{sentence(diag.And(names) + diag.Agree(len(names), " does", " do") + " nothing here, as far as this load goes")}
+	if n := len(along); n > 0 {
+		words = append(words, sentence(fmt.Sprintf("%s %s moved together with others all the same; to keep what there is, leave %s out of the variables that are moved", diag.And(along), diag.Agree(n, "was", "were"), diag.Agree(n, "it", "them"))))
 	}
 	return words
-}
-
-// andList joins words as a sentence does.
-func andList(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
 }
 
 // sentence is words with a capital and a full stop.
@@ -165,7 +155,7 @@ func (p *tunedPage) differs(from, to tuning.Setting) string {
 			parts = append(parts, p.vars[i].Name+" to "+p.vars[i].Text(to[i]))
 		}
 	}
-	return andList(parts)
+	return diag.And(parts)
 }
 
 // facts are the few numbers behind the answer.
@@ -458,10 +448,14 @@ func (p *tunedPage) again() []report.Block {
 	for _, w := range p.Begin.Context.Command {
 		argv = append(argv, quote(w))
 	}
-	return []report.Block{
+	blocks := []report.Block{
 		report.Text("The same experiment, with the same seeds:"),
 		report.Code{Lang: "sh", Text: diag.Line("fabricctl " + strings.Join(argv, " "))},
 		report.Text("The same decisions from the journal alone, and what they change in the model:"),
-		report.Code{Lang: "sh", Text: "fabricctl tune replay " + p.ID + "\nfabricctl tune diff " + p.ID},
+		report.Code{Lang: "sh", Text: p.command("tune", "replay", p.ID) + "\n" + p.command("tune", "diff", p.ID)},
 	}
+	if u := p.Looked; u != nil && u.Command != "" {
+		blocks = append(blocks, report.Text("What would confirm "+u.Change+", if it is so:"), report.Code{Lang: "sh", Text: diag.Line(u.Command)})
+	}
+	return blocks
 }

@@ -37,7 +37,8 @@ func printTuned(w io.Writer, r *tuneJSON, h *tuning.History, details bool) {
 	if o := r.Outcome; o != nil {
 		if slices.ContainsFunc(o.Pareto, func(x tuning.Arm) bool { return x.P999 > 0 }) { // without a latency it is what has the most goodput
 			s := triedWhole(r, h)
-			fmt.Fprintln(w, "\nthat nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each:")
+			fmt.Fprintln(w)
+			show.Hang(w, "", "to choose among, should p99.9 weigh more or less with you than in J (--exchange moves J there): what nothing tried surely beats in one of goodput and p99.9 without being worse in the other, over all runs of each")
 			show.Table(w, s.rows(s.front(o)))
 		}
 		sentences(w, "not tried", o.Untested)
@@ -90,7 +91,7 @@ func tuneAnswers(r *tuneJSON, h *tuning.History) []answer {
 	b, o := &r.Begin, r.Outcome
 	if o == nil {
 		facts := []answer{{"state", stateWords(r), stateStyle(r.State)}, {"start", tuning.SettingText(b.Vars, b.Start), show.Plain}}
-		return append(facts, answer{"runs", diag.Count(r.Runs, "run") + " until now", show.Plain})
+		return slices.Concat(facts, r.Looked.answers(), []answer{{"runs", diag.Count(r.Runs, "run") + " until now", show.Plain}})
 	}
 	facts := []answer{{"answer", o.Words, verdictStyle(o.Verdict)}}
 	if r.State == tuning.Stopped && !o.Spent {
@@ -106,7 +107,7 @@ func tuneAnswers(r *tuneJSON, h *tuning.History) []answer {
 	if o.Best.Key() != b.Start.Key() {
 		facts = append(facts, answer{"best", tuning.SettingText(b.Vars, o.Best), show.Plain})
 	}
-	facts = append(facts, confirmedAnswers(r, h)...)
+	facts = slices.Concat(facts, r.Looked.answers(), confirmedAnswers(r, h))
 	if b.Load == "" {
 		for i, part := range strings.Split(b.Workload, " + ") {
 			facts = append(facts, answer{[...]string{"load", ""}[min(i, 1)], part, show.Plain})
@@ -292,14 +293,12 @@ func (s *triedSet) rows(arms []tuning.Arm) [][]string {
 func (a *app) tuneHints(r *tuneJSON) []string {
 	o := r.Outcome
 	words := func(verb string, more ...string) string {
-		line := append([]string{"fabricctl", "tune", verb, r.ID}, more...)
-		if a.stateDir != "" {
-			line = append(line, "--state-dir", quote(a.stateDir))
-		}
-		return show.Whole(strings.Join(line, " "))
+		return show.Whole(a.command(append([]string{"tune", verb, r.ID}, more...)...))
 	}
 	hints := []string{"all decisions with their evidence: " + words("show", "--details"), "as a page with pictures: " + words("report", "--out", "report.html")}
 	switch {
+	case r.State == tuning.NeedsHands:
+		hints = append(hints, "bring the baseline back, and go on: "+words("resume"))
 	case o == nil || o.State == tuning.Stopped && !o.Spent:
 		hints = append(hints, "go on: "+words("resume"))
 	case o.Verdict == tuning.Better:
@@ -307,6 +306,8 @@ func (a *app) tuneHints(r *tuneJSON) []string {
 	}
 	if o != nil && o.State == tuning.Stopped && o.Spent {
 		hints = append(hints, "with a larger budget: "+words("resume", moreOf(r.Budget)))
+	} else if u := r.Looked; u != nil && u.Command != "" && o != nil && o.State == tuning.Done {
+		hints = append(hints, "to confirm what looked best, if it is so: "+show.Whole(u.Command))
 	}
 	return hints
 }

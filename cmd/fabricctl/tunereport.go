@@ -45,6 +45,9 @@ func pageFormat(output, out string) (write func(report.Page) []byte, name string
 }
 
 func (a *app) runTuneReport(ctx context.Context, name, out string) error {
+	if a.output == "json" {
+		return fail(exitUsage, a.command("tune", "show", name, "-o", "json")+" has it all", "-o json: a report is html or markdown")
+	}
 	if _, err := a.wants("html", "markdown", "text"); err != nil {
 		return err
 	}
@@ -61,13 +64,14 @@ func (a *app) runTuneReport(ctx context.Context, name, out string) error {
 	if err != nil {
 		return err
 	}
-	text := write(tunePage(r, h, a.modelEdit(ctx, r, h)))
+	r.Looked = a.unconfirmedOf(r, h)
+	text := write(tunePage(r, h, a.modelEdit(ctx, r, h), a.command))
 	if out == "" {
 		_, err := a.sys.out.Write(text)
 		return err
 	}
 	if err := whole.Write(out, text, whole.Kept); err != nil {
-		return fail(exitError, "", "%s was not written: %w", out, diskWords(err))
+		return notWritten(out, err)
 	}
 	fmt.Fprintf(a.sys.err, "wrote %s, which is %s\n", out, format)
 	return nil

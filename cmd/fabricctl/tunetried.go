@@ -256,23 +256,6 @@ func allAlike(ts []*tuning.Tried) bool {
 	return len(ts) > 1
 }
 
-// dull are the variables that did nothing, in their order, and those of them that the result has moved all the same.
-func (s *triedSet) dull(ds []tuning.Decision) (names, along []string) {
-	for i := range s.vars {
-		name := s.vars[i].Name
-		if !slices.ContainsFunc(ds, func(d tuning.Decision) bool {
-			return d.Step == "ladder" && d.Verdict == tuning.NoEffect && d.Variable == name
-		}) {
-			continue
-		}
-		names = append(names, name)
-		if s.best[i] != s.start[i] {
-			along = append(along, name)
-		}
-	}
-	return names, along
-}
-
 // unheld says that what stays in place breaks a limit, and whether something else does not; "" when all is well, or when the result is another.
 func (s *triedSet) unheld() string {
 	t := s.of(s.start)

@@ -38,7 +38,7 @@ func dullLadder() (*tuneJSON, *tuning.History) {
 // the answer.
 func TestTuneFlatLadder(t *testing.T) {
 	r, h := dullLadder()
-	page := tunePage(r, h, modelEdit{})
+	page := tunePage(r, h, modelEdit{}, (&app{}).command)
 	text := string(report.Markdown(page))
 	for _, want := range []string{
 		"Alpha ladder: the same packets at every level, in each run that they share, so there is no picture; alpha does nothing here, as far as this load goes.",
@@ -69,7 +69,7 @@ func TestTuneNumbers(t *testing.T) {
 	r, h := promoted()
 	var b bytes.Buffer
 	printTuned(&show.Screen{To: &b}, r, h, false)
-	term, page := b.String(), string(report.Markdown(tunePage(r, h, modelEdit{})))
+	term, page := b.String(), string(report.Markdown(tunePage(r, h, modelEdit{}, (&app{}).command)))
 	for _, cell := range [][]string{
 		{"1/16", "1MB", "-8.9 % (-8.9 to -8.9)", "80.6Gbps", "149us", "4"},
 		{"1/8", "1MB", "the start", "91.2Gbps", "203us", "8"},
@@ -108,7 +108,7 @@ func TestTuneNoLatency(t *testing.T) {
 	for i := range r.Outcome.Pareto {
 		r.Outcome.Pareto[i].P999 = 0
 	}
-	page := string(report.Markdown(tunePage(r, h, modelEdit{})))
+	page := string(report.Markdown(tunePage(r, h, modelEdit{}, (&app{}).command)))
 	var b bytes.Buffer
 	printTuned(&show.Screen{To: &b}, r, h, true)
 	if want := "| 1/8 | the start | 91.2Gbps | 8 |"; !strings.Contains(page, want) || strings.Contains(page, "p99.9 |") {
@@ -137,7 +137,7 @@ func TestTuneUnheld(t *testing.T) {
 		if all {
 			want = "hat there is breaks a limit: 8 packets of lossless classes were lost; so does everything else that was tried"
 		}
-		a := tunePage(r, h, modelEdit{}).Answer
+		a := tunePage(r, h, modelEdit{}, (&app{}).command).Answer
 		if !slices.Contains(a.Text, "W"+want+".") || a.Tone != report.Bad {
 			t.Errorf("the page says %q", a.Text)
 		}

@@ -117,13 +117,13 @@ func (a *app) runTuneDiff(ctx context.Context, name string, o tuneDiffFlags) err
 		text func() []byte
 	}{
 		{o.patch, func() []byte { return []byte(patch.String()) }},
-		{o.page, func() []byte { return report.Markdown(tunePage(r, h, modelEdit{diff: patch.String()})) }},
+		{o.page, func() []byte { return report.Markdown(tunePage(r, h, modelEdit{diff: patch.String()}, a.command)) }},
 	} {
 		if f.path == "" || p.nothing != "" {
 			continue
 		}
 		if err := whole.Write(f.path, f.text(), whole.Kept); err != nil {
-			return fail(exitError, "", "%s was not written: %w", f.path, diskWords(err))
+			return notWritten(f.path, err)
 		}
 		fmt.Fprintln(a.sys.err, "wrote", f.path)
 	}
@@ -154,14 +154,7 @@ func (a *app) afterDiff(r *tuneJSON, o tuneDiffFlags) string {
 	if o.write {
 		return "next: " + nextPlan
 	}
-	line := []string{"fabricctl", "tune", "diff", r.ID, "--write"}
-	for _, f := range a.fabric {
-		line = append(line, "-f", quote(f))
-	}
-	if a.stateDir != "" {
-		line = append(line, "--state-dir", quote(a.stateDir))
-	}
-	return "nothing was written into the model; to write it: " + show.Whole(strings.Join(line, " "))
+	return "nothing was written into the model; to write it: " + show.Whole(a.command(append([]string{"tune", "diff", r.ID, "--write"}, a.modelFlags("")...)...))
 }
 
 // nextPlan is what comes after a result was written into a model.
@@ -172,7 +165,7 @@ func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*p
 	if nothing, err := a.promotable(r); nothing != "" || err != nil {
 		return &promotion{nothing: nothing}, err
 	}
-	if err := follows(r, h); err != nil {
+	if err := a.follows(r, h); err != nil {
 		return nil, err
 	}
 	p := &promotion{external: externalWords(r.Begin.Vars, r.Outcome.Best, r.Begin.Start)}
@@ -255,7 +248,7 @@ func (a *app) promotable(r *tuneJSON) (nothing string, err error) {
 	refuse := func(hint, format string, args ...any) (string, error) {
 		return "", fail(exitRefused, hint, "experiment %s: "+format+"; nothing was written", append([]any{r.ID}, args...)...)
 	}
-	again := "fabricctl tune resume " + r.ID
+	again := a.command("tune", "resume", r.ID)
 	switch {
 	case o == nil, r.State == tuning.Stopped && !o.Spent:
 		return refuse(again, "it did not reach its end")
@@ -276,13 +269,13 @@ func (a *app) promotable(r *tuneJSON) (nothing string, err error) {
 }
 
 // follows refuses what does not follow from the measures of the journal: checksums are no signature, and what is written bears its name.
-func follows(r *tuneJSON, h *tuning.History) error {
+func (a *app) follows(r *tuneJSON, h *tuning.History) error {
 	_, best, whole, err := tuning.Replay(h)
 	if err == nil && (!whole || best.Key() != r.Outcome.Best.Key()) {
 		err = errors.New("its measures do not lead to its result")
 	}
 	if err != nil {
-		return fail(exitRefused, "fabricctl tune replay "+r.ID+" says so too: run the experiment again", "experiment %s: %w; nothing was written", r.ID, err)
+		return fail(exitRefused, a.command("tune", "replay", r.ID)+" says so too: run the experiment again", "experiment %s: %w; nothing was written", r.ID, err)
 	}
 	return nil
 }
@@ -320,14 +313,14 @@ func (a *app) writeBack(p *promotion) (err error) {
 		}
 		s, err := whole.Stage(targets[i], f.After, whole.Kept)
 		if err != nil {
-			return fail(exitError, "", "%s was not written: %w", f.File, diskWords(err))
+			return notWritten(f.File, err)
 		}
 		staged = append(staged, s)
 	}
 	for i := range p.files {
 		f := &p.files[i]
 		if err := staged[i].Settle(); err != nil {
-			return fail(exitError, "", "%s was not written: %w", f.File, diskWords(err))
+			return notWritten(f.File, err)
 		}
 		for _, v := range f.Values {
 			before := "set to"

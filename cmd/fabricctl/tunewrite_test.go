@@ -175,7 +175,7 @@ func promoted() (*tuneJSON, *tuning.History) {
 // TestTunePage: the page as it was read, of made-up numbers; as HTML it is well-formed.
 func TestTunePage(t *testing.T) {
 	r, h := promoted()
-	page := tunePage(r, h, modelEdit{})
+	page := tunePage(r, h, modelEdit{}, (&app{}).command)
 	got := report.Markdown(page)
 	const golden = "testdata/tune-page.md"
 	if *update {
@@ -230,7 +230,7 @@ func TestTunePageAlways(t *testing.T) {
 		r, h := promoted()
 		change(r, h)
 		r.Decisions = h.Decisions
-		page := tunePage(r, h, modelEdit{})
+		page := tunePage(r, h, modelEdit{}, (&app{}).command)
 		wellFormed(t, report.HTML(page))
 		if page.Answer.Head == "" || len(page.Sections) < 4 {
 			t.Errorf("%s: the page has no answer, or nothing behind it: %+v", name, page.Answer)
