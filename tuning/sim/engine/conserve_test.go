@@ -31,7 +31,7 @@ func TestConserved(t *testing.T) {
 }
 
 // TestRandomFabrics: whatever can be configured runs to an end, loses no byte on the way, does the same again, and does not drop in a lossless group
-// that has the headroom it needs.
+// that has the headroom it needs and whose pauses are heard.
 func TestRandomFabrics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := randomFabric(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
@@ -56,10 +56,8 @@ func TestRandomFabrics(t *testing.T) {
 		if one.At > r.Stop {
 			t.Errorf("stopped at %d instead of %d", one.At, r.Stop)
 		}
-		for i := range one.Ports {
-			if n := one.Ports[i].Drops[engine.DropHeadroom]; r.Sound && n > 0 {
-				t.Errorf("port %d dropped %d frames for want of headroom", i, n)
-			}
+		for _, what := range r.unsound(one) {
+			t.Error(what)
 		}
 		for i := range one.Flows {
 			f, want := &one.Flows[i], &r.Flows[i]
@@ -71,6 +69,30 @@ func TestRandomFabrics(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSoundFabrics: what TestRandomFabrics says of headroom holds for fabrics in which it was once found not to: in the one of seed 2073, a NIC
+// answers by a queue that the pauses of its switch do not stop.
+func TestSoundFabrics(t *testing.T) {
+	deaf := uint64(0)
+	for seed := uint64(2050); seed < 2100; seed++ {
+		r := randomFabric(seeded(seed))
+		res, err := engine.Run(t.Context(), r.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range r.unsound(res) {
+			t.Errorf("seed %d: %s", seed, what)
+		}
+		for i := range res.Ports {
+			if r.Sound {
+				deaf += res.Ports[i].Drops[engine.DropHeadroom]
+			}
+		}
+	}
+	if deaf == 0 {
+		t.Error("nothing was dropped where no headroom is enough")
+	}
 }
 
 // FuzzRun: a configuration that makes no sense is refused, and any other runs to an end. The first bytes draw a fabric that makes sense; each

@@ -95,6 +95,30 @@ func TestPauseIgnored(t *testing.T) {
 	}
 }
 
+// TestUnheardAnswers: a pause stops what a NIC sends by the queue that it stops, and nothing else. Answers of a lossless flow come in by its group
+// at the switch; where the NIC has them in a queue of another class, the pauses of the group do not stop them, and it drops whatever its
+// headroom is; where they are in the queue of their own class it drops nothing.
+func TestUnheardAnswers(t *testing.T) {
+	for _, queue := range []int8{lossless, lossy} {
+		c := stormy().unmarked()
+		c.NICs[1].Storms, c.NICs[0].Storms = nil, []Storm{{Priorities: 1 << lossless}} // the answers cannot leave the switch
+		c.NICs[0].Buffer = 1 << 20
+		f := &c.Flows[0]
+		f.Payload, f.Answers = 64, 1+queue
+		g := &c.Ports[2].Groups[lossless]
+		// A frame of 112 bytes on its way out, the pause, an answer on its way in, and what arrives in 2.5 us, at 80 ps for each byte.
+		g.Static, g.Headroom, g.XonOffset = 10_000, 112+64+64+3*24+int64((2*Microsecond+500*Nanosecond)/80), 3000
+		r := c.run(t)
+		got := r.Ports[2].Groups[lossless]
+		if got.PausesSent == 0 || r.Ports[3].Groups[lossless].PausesReceived == 0 || got.HeadroomMax == 0 {
+			t.Fatalf("queue %d: %+v", queue, got)
+		}
+		if (got.Drops > 0) != (queue == lossy) {
+			t.Errorf("answers in queue %d: %d dropped, headroom %d of %d", queue, got.Drops, got.HeadroomMax, g.Headroom)
+		}
+	}
+}
+
 // TestWatchdog: the storm is found at a poll, acted on, and over some time after its end.
 func TestWatchdog(t *testing.T) {
 	for _, action := range []WatchdogAction{WatchdogDrop, WatchdogForward, WatchdogAlert} {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/fabricctl/fabricctl/tuning/sim/engine"
@@ -37,8 +38,42 @@ const (
 type random struct {
 	*engine.Config
 	d draw
-	// Sound: no buffer is too small for what it promises and everybody keeps to pauses, so a lossless group drops nothing for want of headroom.
+	// Sound: no buffer is too small for what it promises and all switches keep to pauses, so a lossless group drops nothing for want of headroom,
+	// unless the NIC at its link is deaf to it.
 	Sound bool
+}
+
+// deaf are the groups, as bits by port, of what a NIC sends by a queue that their pauses do not stop, as a host does whose maps are not those of its
+// switch: answers that go with the data's mark, which makes a group of them at the switch, and by a queue of the NIC's own choice. Of them,
+// as much arrives as is sent, and no headroom is enough. Switches further on have them in a queue that can be stopped.
+func (r *random) deaf() []uint8 {
+	groups := make([]uint8, len(r.Ports))
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		from := f.Dst
+		if f.Read {
+			from = f.Src
+		}
+		nic := &r.Ports[r.NICs[from].Port]
+		group := r.Ports[nic.Peer].Classify[f.Mark].Group
+		if f.Answers > 0 && group != engine.None && nic.Obeys[group]>>(f.Answers-1)&1 == 0 {
+			groups[nic.Peer] |= 1 << group
+		}
+	}
+	return groups
+}
+
+// unsound says where a fabric that is sound dropped for want of headroom.
+func (r *random) unsound(res *engine.Result) (found []string) {
+	deaf := r.deaf()
+	for i := range res.Ports {
+		for g := range r.Ports[i].Groups {
+			if n := res.Ports[i].Groups[g].Drops; r.Sound && r.Ports[i].Groups[g].Lossless && deaf[i]>>g&1 == 0 && n > 0 {
+				found = append(found, fmt.Sprintf("port %d dropped %d frames of group %d for want of headroom", i, n, g))
+			}
+		}
+	}
+	return found
 }
 
 const onWire = 24 // bytes of a frame besides its own
@@ -162,7 +197,10 @@ func (r *random) buffers() {
 		if p.Switch == engine.None {
 			continue
 		}
-		// Both frames that nobody can stop, the frame that did not fit, pauses of both classes, and what is on its way meanwhile.
+		// A pause is owed from the moment at which a frame is over the threshold. What arrives from then on is headroom: until it is on the wire, as
+		// much as the frame that the port is sending, and the pause of the other class before it; then the pause itself, the way there, the
+		// reaction, and the way back of what is on it; and the frame that the peer has begun. The frame that is over as the first is shared, and
+		// headroom too only where the pool has no room for it. A pause ends no sooner than headroom is empty, so that the next one finds all of it.
 		flight := 2*p.Delay + reaction
 		need := int64(flight/1000)*(p.Rate/1e6)/8000 + 3*(frame+onWire) + 2*(64+onWire)
 		for _, prio := range []int{prioLossless, prioLossless2} {
