@@ -324,6 +324,9 @@ func (b *spacer) unknown(name string, rows []row) {
 		known = append(known, r.Name)
 	}
 	hint := "there are " + strings.Join(known, ", ")
+	if w := model.Closest(name, known); w != "" {
+		hint = "did you mean " + w + "?"
+	}
 	if name == "kmin" {
 		hint = "kmin follows kmax, and is moved as " + KminRatio
 	}

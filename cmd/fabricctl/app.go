@@ -228,7 +228,7 @@ func (a *app) setup(verb string) error {
 	for _, w := range []io.Writer{a.sys.out, a.sys.err} {
 		if s, ok := w.(*show.Screen); ok {
 			s.Color = a.colored(s)
-			if w == a.sys.err || a.output == "text" && !slices.Contains([]string{"render", "schema", "completion"}, verb) {
+			if w == a.sys.err || a.output == "text" && !slices.Contains([]string{"render", "schema", "completion", "diff", "report"}, verb) {
 				s.Fit()
 			}
 		}

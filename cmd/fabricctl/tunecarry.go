@@ -132,13 +132,13 @@ func (a *app) tuneEnd(ctx context.Context, r *tuneJSON, o *tuning.Outcome, err e
 	case o.State == tuning.NeedsHands:
 		return fail(exitNeedsHands, "then "+again, "the baseline is not back: %s", diag.OneLine(o.Left))
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
-		return fail(exitInterrupted, again, "%w; %s", context.Cause(ctx), baseline(o))
+		return fail(exitInterrupted, again, "%w; %s", context.Cause(ctx), baseline(r, o))
 	case isFull(err):
-		return fail(exitError, "make room; then "+again, "the disk of the journal is full: %w; %s", err, baseline(o))
+		return fail(exitError, "make room; then "+again, "the disk of the journal is full: %w; %s", err, baseline(r, o))
 	case o.State == tuning.Tripped:
 		return fail(exitRefused, "", "a limit tripped: %s; the baseline holds", diag.OneLine(o.Trip))
 	case err != nil:
-		return fail(exitError, again, "%w; %s", err, baseline(o))
+		return fail(exitError, again, "%w; %s", err, baseline(r, o))
 	case r.Gate != nil && !r.Gate.Passed:
 		return fail(exitRefused, "", "the gate refused the result: %s; the baseline holds", diag.OneLine(r.Gate.Why))
 	}
@@ -146,9 +146,12 @@ func (a *app) tuneEnd(ctx context.Context, r *tuneJSON, o *tuning.Outcome, err e
 }
 
 // baseline says what holds after an experiment that did not reach its end.
-func baseline(o *tuning.Outcome) string {
-	if o.State == "" {
+func baseline(r *tuneJSON, o *tuning.Outcome) string {
+	switch {
+	case o.State == "":
 		return "nothing was touched"
+	case r.Begin.Context.Runner == runnerSim:
+		return "no device was written"
 	}
 	return "the baseline holds"
 }
@@ -276,17 +279,21 @@ func (a *app) runTuneResume(ctx context.Context, name string, more moreFlags) er
 
 // flagsOf reads the flags of tune run from the command that began an experiment.
 func (a *app) flagsOf(command []string) (tuneFlags, error) {
-	var o tuneFlags
-	then := &app{sys: a.sys}
+	_, o, err := a.callOf(command)
+	return o, err
+}
+
+// callOf is the call of tune run that began an experiment, with its flags.
+func (a *app) callOf(command []string) (then *app, o tuneFlags, err error) {
+	then = &app{sys: a.sys}
 	c := &cobra.Command{Use: "run"}
 	then.globals(c.Flags())
 	o.register(c)
 	if err := c.ParseFlags(command); err != nil { // "tune" and "run" are left over
-
-		return o, fmt.Errorf("the command in the journal is not one of this version of fabricctl: %w", err)
+		return then, o, fmt.Errorf("the command in the journal is not one of this version of fabricctl: %w", err)
 	}
 	o.take(c, then)
-	return o, nil
+	return then, o, nil
 }
 
 type replayJSON struct {

@@ -169,7 +169,7 @@ func (a *app) tries(id string) string {
 	case h.Applied == nil || h.Applied.Setting.Key() == h.Begin.Start.Key():
 		return "the baseline is in force now, or about to be, and any trial may come next"
 	}
-	return "what differs from the model may be its trial: " + movedText(h.Begin.Vars, h.Begin.Start, h.Applied.Setting)
+	return "what differs from the model may be its trial, by its journal just now " + movedText(h.Begin.Vars, h.Begin.Start, h.Applied.Setting)
 }
 
 // takeBackDead takes back what a dead experiment has left on the fabric of m, says so, and writes that into its journal. It comes before

@@ -92,7 +92,18 @@ func (a *app) tuned(id string) (*tuneJSON, *tuning.History, error) {
 const lastTuned = "last"
 
 // experimentOf reads the experiment that a user names: by its id, by how its id begins where that is one alone, or as the last.
-func (a *app) experimentOf(word string) (*tuneJSON, *tuning.History, error) {
+// Where the call names no model, hardware is looked for where the experiment had it.
+func (a *app) experimentOf(word string) (r *tuneJSON, h *tuning.History, err error) {
+	if r, h, err = a.byName(word); err == nil && len(a.fabric)+len(a.profiles) == 0 {
+		if then, _, unread := a.callOf(r.Begin.Context.Command); unread == nil {
+			a.profiles = then.profiles
+		}
+	}
+	return r, h, err
+}
+
+// byName is experimentOf of the journal alone.
+func (a *app) byName(word string) (*tuneJSON, *tuning.History, error) {
 	dir, err := a.tuneDir()
 	if err != nil {
 		return nil, nil, err

@@ -104,6 +104,20 @@ func TestPaste(t *testing.T) {
 	}
 }
 
+// TestTuneProfiles: a resume finds the hardware that the experiment was begun with.
+func TestTuneProfiles(t *testing.T) {
+	b := newBench(t, benchText(t, "bench-ap"), "bench-ap/bench-box.yaml")
+	dir := filepath.Join(b.dir, "hw")
+	text, err := os.ReadFile("../../examples/bench-ap/bench-box.yaml")
+	if err := errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "box.yaml"), text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b.layers = []string{"-f", filepath.Join(b.dir, "fabric.yaml"), "--profiles", dir}
+	b.must(t, exitOK, "tune", "run", "--workload", "ap", "--variables", "kmax", "--duration", "100us", "--warmup", "50us", "--looks", "2,1,2", "--confirm", "4", "--max-runs", "12")
+	b.layers = nil
+	b.must(t, exitOK, "tune", "resume", "last", "--max-runs", "40")
+}
+
 // TestPasteDead: what plan prints of an experiment that died restores its baseline when it is pasted, either of it.
 func TestPasteDead(t *testing.T) {
 	program := asProgram(t)

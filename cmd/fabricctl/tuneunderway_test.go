@@ -44,7 +44,7 @@ func (b *bench) lookUnderWay(t *testing.T) {
 		r := b.call(t, verb...)
 		said := unwrapped(r.err)
 		for _, want := range []string{
-			`(?m)^warning: tuning experiment \S+ is under way on fabric trio: \S+ holds its lease since \S+Z.*; its process lives on this host \(pid \d+\); what differs from the model may be its trial: kmax \S+ to \S+$`,
+			`(?m)^warning: tuning experiment \S+ is under way on fabric trio: \S+ holds its lease since \S+Z.*; its process lives on this host \(pid \d+\); what differs from the model may be its trial, by its journal just now kmax \S+ to \S+$`,
 			`(?m)^hint: fabricctl tune show \S+ --state-dir \S+ says how far it is; interrupt it to have the baseline back$`,
 		} {
 			if !regexp.MustCompile(want).MatchString(said) {
