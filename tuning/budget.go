@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -67,11 +68,16 @@ func (h *History) Enough(b Budget) error {
 	t.rewind(h)
 	t.grants = append(t.grants, h.granted(b))
 	o, err := t.search(context.Background())
+	short := t.confirming && t.lacks != Budget{} // the search has made nothing, and only what it had come to would be confirmed once more
 	switch {
-	case errors.Is(err, errTape):
+	case errors.Is(err, errTape) && !short:
 		return nil
+	case errors.Is(err, errTape):
+		o.Spent = true
 	case err != nil:
 		return err
+	}
+	switch {
 	case o.Trip != "":
 		return fmt.Errorf("a limit has ended it, and no budget takes it past that: %s", o.Trip)
 	case o.Spent && t.lacks.Runs > 0:
@@ -93,6 +99,51 @@ func (b Budget) text() string {
 		return b.Time.String()
 	}
 	return "no limit"
+}
+
+// reserve is how many runs are kept for the confirmation.
+func (t *tuner) reserve() int {
+	if t.confirming {
+		return 0
+	}
+	n := 2 * t.confirmPairs()
+	if !t.e.Rejects {
+		return n
+	}
+	return n + spare(n, t.rejected, t.runs)
+}
+
+// spare is how many more runs are kept where n are to be used and some may be rejected: as many as it takes when they are rejected as often as until
+// now, but a tenth at least, and no more than n.
+func spare(n, rejected, runs int) int {
+	most := (n + 9) / 10
+	if used := runs - rejected; rejected > 0 {
+		most = max(most, (n*rejected+max(used, 1)-1)/max(used, 1))
+	}
+	return min(most, n)
+}
+
+// affordable is how many runs the budget still has for the search, by what runs took until now.
+func (t *tuner) affordable() int {
+	n := math.MaxInt
+	if b := t.e.Budget.Runs; b > 0 {
+		n = max(b-t.runs-t.reserve(), 0)
+	}
+	if b := time.Duration(t.e.Budget.Time); b > 0 && t.runs > 0 {
+		n = min(n, int(max(b-t.spent-t.kept(), 0)/t.usual()))
+	}
+	return n
+}
+
+// usual is the time of a run, by those until now.
+func (t *tuner) usual() time.Duration { return max(t.spent/time.Duration(max(t.runs, 1)), 1) }
+
+// takes is a budget that has n runs more, of the kind that the one there is has not.
+func (t *tuner) takes(n int) Budget {
+	if need := t.runs + n + t.reserve(); t.e.Budget.Runs > 0 && need > t.e.Budget.Runs {
+		return Budget{Runs: need}
+	}
+	return Budget{Time: units.Duration(t.spent + t.kept() + time.Duration(n)*t.usual())}
 }
 
 // runsFor reports whether the budget has so many runs more, with what is kept for the confirmation. A larger one is taken where it has not.

@@ -59,6 +59,7 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		if err := t.bring(ctx, n, a, b); errors.Is(err, errBudget) && d.J != nil {
 			d.Reason = "on fresh seeds it is not surely better, the budget has no more of them, and what there is is kept: J " + percent(*d.J)
 			d.Arms = []Arm{a.shown(""), b.shown("")}
+			t.cut = true
 			return t.decide(d)
 		} else if err != nil {
 			return nil, err

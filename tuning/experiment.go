@@ -22,6 +22,7 @@ type Experiment struct {
 	Looks     Looks
 	Parallel  int  // runs at once; 0 = 1. More than one only without a Bench and knobs
 	Steady    bool // what it runs on does not drift, as an emulated fabric: what was measured stands
+	Rejects   bool // runs may be rejected, so some more are kept for the confirmation
 	PFCAlone  bool // the phase without ECN is allowed
 	Rounds    int  // cycles at most; 0 = 4
 	Plain     bool // one variable at a time and nothing else: no joint moves

@@ -200,8 +200,8 @@ func TestBudget(t *testing.T) {
 	e = experiment(s)
 	e.Method, e.Budget.Runs = FullGrid, 60
 	w := &surface{f: func(Setting) float64 { return 0 }}
-	if _, err := Run(context.Background(), e, Lab{Runner: w}, &memory{}, nil); err == nil || w.runs > 6 {
-		t.Errorf("a grid that does not fit is begun: %d runs, %v", w.runs, err)
+	if o, err := Run(context.Background(), e, Lab{Runner: w}, &memory{}, nil); err != nil || !o.Spent || w.runs > 6 {
+		t.Errorf("a grid that does not fit is begun: %d runs, %+v %v", w.runs, o, err)
 	}
 }
 

@@ -1,28 +1,27 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // mostGrid is how many settings a grid may have.
 const mostGrid = 100_000
 
-// grid compares all combinations of the ladders.
+// gridStep is the step that compares a grid.
+const gridStep = "grid"
+
+// grid compares all combinations of the ladders. A look with few runs is better than none, so each has as many before the first as the budget allows,
+// and none is begun that the budget cannot take to its first look.
 func (t *tuner) grid(ctx context.Context) error {
-	t.at("grid", "")
+	t.at(gridStep, "")
 	size := 1
 	for i := range t.vars {
 		if size *= max(len(t.vars[i].Ladder), 1); size > mostGrid {
 			return fmt.Errorf("a grid of more than %d settings: leave variables out", mostGrid)
 		}
-	}
-	left := t.affordable()
-	for t.e.Looks.First > 2 && size*t.e.Looks.First > left {
-		t.e.Looks.First-- // a look with few runs is better than none
-	}
-	if need := size * t.e.Looks.First; need > left {
-		return fmt.Errorf("a grid of %d settings takes at least %d runs, and the budget has %d left for it: allow more, or leave variables out", size, need, left)
 	}
 	cands := make([]*arm, 0, size)
 	for k := range size {
@@ -39,6 +38,43 @@ func (t *tuner) grid(ctx context.Context) error {
 		}
 		cands = append(cands, a)
 	}
+	first := t.e.Looks.First
+	for {
+		left := t.affordable()
+		for t.e.Looks.First = first; t.e.Looks.First > 2 && t.firstLook(cands) > left; {
+			t.e.Looks.First--
+		}
+		need := t.firstLook(cands)
+		if need <= left {
+			break
+		}
+		t.lacks = orElse(t.lacks, t.takes(need))
+		if more, err := t.enlarge(); !more {
+			return cmp.Or(err, errBudget)
+		}
+	}
 	_, err := t.race(ctx, cands, t.e.Looks.Most)
 	return err
+}
+
+// firstLook is how many runs it takes to the first look of a race.
+func (t *tuner) firstLook(cands []*arm) (runs int) {
+	arms := []*arm{t.cur}
+	if a := t.anchor(); a != nil && !slices.Contains(cands, a) {
+		arms = append(arms, a)
+	}
+	seen := map[*arm]bool{}
+	for _, a := range append(arms, cands...) {
+		if a == nil || a.left != "" || seen[a] {
+			continue
+		}
+		seen[a] = true
+		if runs += t.e.Looks.First; !t.drifts {
+			runs -= min(a.n(), t.e.Looks.First)
+		}
+	}
+	if t.e.Rejects {
+		runs += spare(runs, t.rejected, t.runs)
+	}
+	return runs
 }

@@ -272,6 +272,6 @@ func (b *Begin) same(e *Experiment) error {
 func (b *Begin) Experiment(now func() time.Time) Experiment {
 	return Experiment{
 		Context: b.Context, Space: &Space{Vars: b.Vars, Base: b.Base}, Start: b.Start, Objective: b.Objective, Limits: b.Limits, Budget: b.Budget,
-		Method: b.Method, Seed: b.Seed, Looks: b.Looks, Rounds: b.Rounds, Plain: b.Plain, Now: now,
+		Method: b.Method, Seed: b.Seed, Looks: b.Looks, Rounds: b.Rounds, Plain: b.Plain, Rejects: b.Rejects, Now: now,
 	}
 }

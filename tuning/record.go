@@ -44,6 +44,7 @@ type Begin struct {
 	PFC       bool               `json:"pfc"`                 // the phase without ECN is part of it
 	Drifts    bool               `json:"drifts"`              // what is compared takes turns, since what it runs on may drift
 	Guarded   bool               `json:"guarded"`             // a limit that is broken ends it
+	Rejects   bool               `json:"rejects,omitempty"`   // some runs more are kept for the confirmation, since some may be rejected
 	Externals map[string]float64 `json:"externals,omitempty"` // what external variables were before
 }
 

@@ -52,6 +52,7 @@ type tuner struct {
 	decided        int // runs until the decision before
 	untested       []string
 	confirming     bool    // nothing is kept for the confirmation any more
+	cut            bool    // the confirmation wants more runs than the budget has
 	confirmed      int     // confirmations that were begun
 	tail           int8    // whether p99.9 is measured: 1 yes, -1 no, 0 not known yet
 	grants         []grant // larger budgets that were given, and are not taken yet
@@ -192,7 +193,7 @@ func (t *tuner) begin() Begin {
 	return Begin{
 		Schema: RecordSchema, At: e.Now().UTC(), Context: e.Context, Vars: t.vars, Base: e.Space.Base, Start: e.Start, Workload: e.Workload.String(), Load: e.Workload.Name,
 		Objective: e.Objective, Limits: e.Limits, Budget: e.Budget, Method: e.Method, Seed: e.Seed, Looks: e.Looks,
-		Rounds: e.Rounds, Plain: e.Plain, PFC: t.pfc, Drifts: t.drifts, Guarded: t.guarded, Externals: t.externals,
+		Rounds: e.Rounds, Plain: e.Plain, PFC: t.pfc, Drifts: t.drifts, Guarded: t.guarded, Rejects: e.Rejects, Externals: t.externals,
 	}
 }
 
@@ -232,7 +233,7 @@ func (t *tuner) search(ctx context.Context) (o Outcome, err error) {
 	if err == nil {
 		t.confirming = true
 		o.Confirmed, err = t.confirm(ctx)
-		if errors.Is(err, errBudget) {
+		if errors.Is(err, errBudget) || err == nil && t.cut {
 			o.State, o.Spent, err = Stopped, true, nil
 		}
 	}

@@ -119,26 +119,6 @@ func (t *tuner) number(jobs []job) {
 	}
 }
 
-// affordable is how many runs the budget still has for the search, by what runs took until now.
-func (t *tuner) affordable() int {
-	n := math.MaxInt
-	if b := t.e.Budget.Runs; b > 0 {
-		n = max(b-t.runs-t.reserve(), 0)
-	}
-	if b := time.Duration(t.e.Budget.Time); b > 0 && t.runs > 0 {
-		n = min(n, int(max(b-t.spent-t.kept(), 0)/max(t.spent/time.Duration(t.runs), 1)))
-	}
-	return n
-}
-
-// reserve is how many runs are kept for the confirmation.
-func (t *tuner) reserve() int {
-	if t.confirming {
-		return 0
-	}
-	return 2 * t.confirmPairs()
-}
-
 // kept is the time that the confirmation is likely to take, by what runs took until now. On devices a run before which something is written takes
 // longer, and in a confirmation (A B B A) half of the runs are such; one more is for bringing the baseline back, and during the search one for the run
 // that is about to be made.

@@ -116,7 +116,7 @@ func (p *place) unmarked() refusal {
 	case p.space.class.ECNOff.V:
 		return refusal{"the class has ecn: off", "write a ramp in its place, such as ecn: {kmin: 400KB, kmax: 1600KB, pmax: 10%}, or name only other variables"}
 	}
-	return refusal{"its queues do not mark", "give the class ecn: {kmin: 400KB, kmax: 1600KB, pmax: 10%}"}
+	return refusal{"its queues do not mark, and kmin and kmax have to be there before anything of a ramp is moved", "give the class ecn: {kmin: 400KB, kmax: 1600KB, pmax: 10%}"}
 }
 
 func readAlpha(p *place) (float64, refusal) {

@@ -85,6 +85,7 @@ type experiment struct {
 	lab   tuning.Lab
 	gate  *tuning.Gate // nil: none
 	hold  *tuneHold    // of the fabric, where devices are not written; nil before it is attached
+	scant string       // why its budget may be too small to compare anything; "" = it is not
 }
 
 func (a *app) runTune(ctx context.Context, o tuneFlags) error {
@@ -180,7 +181,7 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 		},
 		Space: space, Workload: w, Sight: tuning.SightOf(m.net), Objective: o.objective, Budget: o.budget, Method: tuning.Method(o.method), Seed: o.seed,
 		Looks:    tuning.Looks{First: o.looks.first, Every: o.looks.every, Most: o.looks.most, Polish: o.looks.most, Confirm: o.confirm},
-		Parallel: 1, PFCAlone: o.pfcOnly || o.runner == runnerSim, Rounds: o.rounds, Now: time.Now,
+		Parallel: 1, Rejects: o.rejects(), PFCAlone: o.pfcOnly || o.runner == runnerSim, Rounds: o.rounds, Now: time.Now,
 	}
 	x.exp.Objective.PausedMost, x.exp.Limits.Pausing = part1(o.paused), o.pausing.limit(x.writes())
 	x.exp.Budget.Time = units.Duration(o.maxTime)
@@ -196,6 +197,11 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 	}
 	if err := a.tuneCosts(ctx, x); err != nil {
 		return nil, err
+	}
+	if h == nil {
+		if err := x.sensible(); err != nil {
+			return nil, err
+		}
 	}
 	return x, o.allowed(space.Vars)
 }

@@ -195,8 +195,8 @@ func (o *moreFlags) budget(h *tuning.History) (tuning.Budget, error) {
 	switch {
 	case o.runs < 0:
 		return b, usage("--max-runs %d: want a number from 0 on", o.runs)
-	case o.time < 0:
-		return b, usage("--max-time %s: want a time, or 0 for no limit", o.time)
+	case o.time < 0 || o.time > 0 && o.time < leastTime:
+		return b, usage("--max-time %s: want a time of %s or more, such as 4h, or 0 for no limit", o.time, leastTime)
 	}
 	if o.changed("max-runs") {
 		b.Runs = o.runs

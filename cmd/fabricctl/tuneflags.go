@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -34,6 +33,7 @@ type tuneFlags struct {
 	runner           string
 	method           string
 	objective        tuning.Objective
+	tied             bool // its tie was given
 	paused           units.Percent
 	pausing          pauseLimit
 	budget           tuning.Budget
@@ -62,7 +62,7 @@ func (o *tuneFlags) register(c *cobra.Command) {
 	f.StringVar(&o.method, "method", string(tuning.OFAT), "how settings are looked for: ofat (one variable at a time), nelder-mead or grid")
 	f.Float64Var(&o.objective.Exchange, "exchange", 0.1, "how much of p99.9 is worth how much of goodput: J = ln goodput - exchange * ln p99.9")
 	f.BoolVar(&o.objective.Lexicographic, "lexicographic", false, "goodput first, and p99.9 only among those within --tie of the best")
-	f.Float64Var(&o.objective.Tie, "tie", 0, "differences up to here keep what is there (default 0.005 of J, with --lexicographic 0.01 of ln goodput)")
+	f.Var(&tie{&o.objective.Tie, &o.tied}, "tie", "differences up to here keep what is there (default 0.005 of J, with --lexicographic 0.01 of ln goodput)")
 	f.Var(&share{&o.paused}, "max-paused", "part of the time that no port towards a host may stand still for longer, such as 20% (default: no ceiling)")
 	f.Var(&o.pausing, "max-host-pause", "part of the time for which a host may stop its switch before an experiment that writes devices ends, such as 5%, or off (default 20%)")
 	f.IntVar(&o.budget.Runs, "max-runs", 780, "runs at most, those of the confirmation too (0 = no limit)")
@@ -107,8 +107,8 @@ func (o *tuneFlags) check() error {
 	switch {
 	case math.IsNaN(x) || x < 0 || x > 10:
 		return usage("--exchange %v: want 0 (goodput alone) to 10", x)
-	case o.objective.Tie < 0 || o.objective.Tie > 1 || math.IsNaN(o.objective.Tie):
-		return usage("--tie %v: want 0 to 1; 0.005 is 0.5 %% of J", o.objective.Tie)
+	case o.tied && (o.objective.Tie <= 0 || o.objective.Tie > 1):
+		return usage("--tie %v: want more than 0, and at most 1; 0.005 is the same as 0.5%%", o.objective.Tie)
 	case o.confirm < 4 || o.confirm > tuning.MostConfirm:
 		return usage("--confirm %d: want 4 to %d pairs", o.confirm, tuning.MostConfirm)
 	case o.rounds < 1 || o.rounds > 100:
@@ -117,8 +117,8 @@ func (o *tuneFlags) check() error {
 		return usage("--max-runs %d: want a number from 0 on", o.budget.Runs)
 	case o.budget.Runs > 0 && o.budget.Runs < o.leastRuns():
 		return usage("--max-runs %d: want at least %d, for the baseline and a confirmation of %s, or 0 for no limit", o.budget.Runs, o.leastRuns(), diag.Count(o.confirm, "pair"))
-	case o.maxTime < 0:
-		return usage("--max-time %s: want a time, or 0 for no limit", o.maxTime)
+	case o.maxTime < 0 || o.maxTime > 0 && o.maxTime < leastTime:
+		return usage("--max-time %s: want a time of %s or more, such as 2h, or 0 for no limit", o.maxTime, leastTime)
 	}
 	if err := o.perftest.check(); err != nil {
 		return err
@@ -126,8 +126,16 @@ func (o *tuneFlags) check() error {
 	return o.checkLive()
 }
 
+// leastTime is how much time an experiment has at least: there is nothing that is measured in less.
+const leastTime = time.Second
+
 // leastRuns is how many runs it takes to say anything: those of the baseline, and pairs that confirm.
-func (o *tuneFlags) leastRuns() int { return cmp.Or(o.looks.first, 6) + 2*o.confirm }
+func (o *tuneFlags) leastRuns() int {
+	return tuning.LeastRuns(tuning.Looks{First: o.looks.first, Confirm: o.confirm}, o.rejects())
+}
+
+// rejects reports whether runs may be rejected: what is simulated comes out as it comes out.
+func (o *tuneFlags) rejects() bool { return o.runner == runnerPerftest }
 
 // checkLive refuses flags for devices where none is written.
 func (o *tuneFlags) checkLive() error {
@@ -171,6 +179,35 @@ func oneOf(flag, word string, words ...string) error {
 	}
 	return usage("%s %s: want %s", flag, word, want)
 }
+
+// tie is a flag for a difference in natural logarithms, or in percent.
+type tie struct {
+	to    *float64
+	given *bool
+}
+
+func (t *tie) String() string {
+	if t.to == nil || !*t.given {
+		return ""
+	}
+	return strconv.FormatFloat(*t.to, 'g', -1, 64)
+}
+
+func (t *tie) Set(text string) error {
+	bad := &units.Error{Text: text, What: "is no difference", Hint: "write 0.5%, or 0.005"}
+	number, percent := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		return bad
+	}
+	if percent {
+		x /= 100
+	}
+	*t.to, *t.given = x, true
+	return nil
+}
+
+func (t *tie) Type() string { return "difference" }
 
 // share is a flag for a part of a whole.
 type share struct{ to *units.Percent }

@@ -60,13 +60,50 @@ type heldRunner struct {
 	hold *tuneHold
 }
 
-// Run makes a run, and wants the lease to be ours still when it has ended.
+// Run makes a run, and wants the lease to be ours before it begins, and still when it has ended.
 func (r heldRunner) Run(ctx context.Context, t tuning.Trial) (observe.Observation, error) {
-	o, err := r.Runner.Run(ctx, t)
-	if lost := r.hold.lease.Check(context.WithoutCancel(ctx)); lost != nil {
-		return o, &tuning.Lost{Device: r.hold.lease.Lease().Name, Err: lost}
+	if err := stillHeld(ctx, r.hold.lease); err != nil {
+		return observe.Observation{}, err
 	}
-	return o, err
+	o, err := r.Runner.Run(ctx, t)
+	return o, cmp.Or(stillHeld(ctx, r.hold.lease), err)
+}
+
+// stillHeld is an error when a lease is not ours any more.
+func stillHeld(ctx context.Context, lease *journal.Held) error {
+	if lost := lease.Check(context.WithoutCancel(ctx)); lost != nil {
+		return &tuning.Lost{Device: lease.Lease().Name, Err: lost}
+	}
+	return nil
+}
+
+// heldKnobs sets external variables for as long as the fabric is held. To what they were they are set in any case: nobody else would.
+type heldKnobs struct {
+	tuning.Knobs
+	lease *journal.Held
+	base  map[string]float64
+}
+
+// heldKnobs are the knobs of an experiment, under a lease.
+func (x *experiment) heldKnobs(lease *journal.Held) tuning.Knobs {
+	if x.lab.Knobs == nil {
+		return nil
+	}
+	k := heldKnobs{x.lab.Knobs, lease, map[string]float64{}}
+	for i := range x.exp.Space.Vars {
+		k.base[x.exp.Space.Vars[i].Name] = x.exp.Space.Base[i]
+	}
+	return k
+}
+
+// Set wants the lease to be ours, and sets.
+func (k heldKnobs) Set(ctx context.Context, v *tuning.Variable, value float64) error {
+	if was, known := k.base[v.Name]; !known || was != value {
+		if err := stillHeld(ctx, k.lease); err != nil {
+			return err
+		}
+	}
+	return k.Knobs.Set(ctx, v, value)
 }
 
 // reached are the devices of a model that are in service and can be reached.

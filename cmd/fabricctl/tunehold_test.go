@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/lab/sonic"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model/journal"
+	"github.com/fabricctl/fabricctl/model/observe"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -64,8 +66,18 @@ func TestTuneHold(t *testing.T) {
 	if _, err := journal.Break(t.Context(), journal.LeasePath(rollout.LeasesDir(dir), m.net.Fabric), journal.Options{Now: x.exp.Now}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.lab.Runner.Run(t.Context(), trial); !errors.Is(err, journal.ErrFenced) {
-		t.Errorf("a run without the lease: %v", err)
+	made := &counting{}
+	if _, err := (heldRunner{made, x.hold}).Run(t.Context(), trial); !errors.Is(err, journal.ErrFenced) || made.runs > 0 {
+		t.Errorf("a run without the lease: %d were made, %v", made.runs, err)
+	}
+	x.exp.Space.Vars[0].Name, x.lab.Knobs = "queue-limit", made
+	x.exp.Space.Base[0] = 1e6
+	k := x.heldKnobs(x.hold.lease)
+	if err := k.Set(t.Context(), &x.exp.Space.Vars[0], 5e5); !errors.Is(err, journal.ErrFenced) || made.sets > 0 {
+		t.Errorf("a knob is set without the lease: %v", err)
+	}
+	if err := k.Set(t.Context(), &x.exp.Space.Vars[0], 1e6); err != nil || made.sets != 1 {
+		t.Errorf("a knob is not set back without the lease: %v", err)
 	}
 	if err := end(); !errors.Is(err, journal.ErrFenced) {
 		t.Error(err)
@@ -86,6 +98,18 @@ func TestTuneHold(t *testing.T) {
 	if err := end(); err != nil {
 		t.Error(err)
 	}
+}
+
+// counting makes runs and sets knobs that it only counts.
+type counting struct{ runs, sets int }
+
+func (c *counting) Run(context.Context, tuning.Trial) (observe.Observation, error) {
+	c.runs++
+	return observe.Observation{}, nil
+}
+func (c *counting) Set(context.Context, *tuning.Variable, float64) error { c.sets++; return nil }
+func (c *counting) Get(context.Context, *tuning.Variable) (float64, error) {
+	return 0, nil
 }
 
 // The simulator asks no device, though there is an inventory.

@@ -73,7 +73,7 @@ func (a *app) attach(ctx context.Context, x *experiment, id string) (end func() 
 			return end, err
 		}
 		closers = append(closers, func() error { return b.Close(context.WithoutCancel(ctx)) })
-		x.lab.Bench = b
+		x.lab.Bench, x.lab.Knobs = b, x.heldKnobs(b.e.Lease)
 		x.exp.Context.Firmware = b.firmware()
 	case x.live():
 		h, err := a.holdFabric(ctx, x.model, id)
@@ -81,7 +81,7 @@ func (a *app) attach(ctx context.Context, x *experiment, id string) (end func() 
 			return end, err
 		}
 		closers = append(closers, func() error { return h.Close(ctx) })
-		x.hold = h
+		x.hold, x.lab.Knobs = h, x.heldKnobs(h.lease)
 	}
 	switch o.runner {
 	case runnerLab:

@@ -19,6 +19,9 @@ func printTunePlan(w io.Writer, x *experiment) {
 	for _, f := range planFacts(e) {
 		show.Hang(w, "  "+show.Pad(f.label, 11), f.text)
 	}
+	if x.scant != "" {
+		show.Hang(w, "  "+show.Pad("too few", 11), x.scant)
+	}
 	fmt.Fprintln(w)
 	show.Table(w, variableTable(e.Space))
 	if costs := costTable(e.Space.Vars); len(costs) > 0 {
@@ -48,9 +51,13 @@ type tunePlanJSON struct {
 func (x *experiment) plan() tunePlanJSON {
 	e := &x.exp
 	c := &e.Context
+	notes := c.Note
+	if x.scant != "" {
+		notes = append(slices.Clone(notes), x.scant)
+	}
 	return tunePlanJSON{
 		Schema: "fabricctl/tune-plan/v1", Fabric: c.Fabric, Class: c.Class, Runner: c.Runner, Workload: e.Workload.String(), Vars: e.Space.Vars, Start: e.Space.Base,
-		Method: e.Method, Seed: e.Seed, Budget: e.Budget, Devices: c.Devices, Ports: c.Ports, Notes: c.Note,
+		Method: e.Method, Seed: e.Seed, Budget: e.Budget, Devices: c.Devices, Ports: c.Ports, Notes: notes,
 	}
 }
 
