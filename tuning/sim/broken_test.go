@@ -87,6 +87,11 @@ func TestBroken(t *testing.T) {
 			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "host9:rdma0 and 7 more ports does not obey pauses of priority 3",
 		},
 		{
+			name: "a host sends what is lossless from another queue", net: edit(small, on("host9"), func(p *intent.Policy) { p.DSCP[26] = 0 }),
+			load: "incast:8", options: Options{NoMarks: true, Duration: 2 * units.Millisecond},
+			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "host9:rdma0 sends dscp 26 in queue 0, where a pause of priority 3",
+		},
+		{
 			name: "a pause stops another queue", net: edit(small, on("leaf3"), func(p *intent.Policy) { p.PFCQueue[3] = 4 }),
 			load: "incast:16", options: Options{NoMarks: true, Duration: 4 * units.Millisecond},
 			symptom: func(r *Result) bool { return r.Totals.Lossless > 0 }, say: "stops queue 4 when priority 3 is paused, and class training is in queue 3",

@@ -444,7 +444,42 @@ func (r *Result) whyUnheard() []string {
 			}
 		}
 	}
+	r.unheard(&deaf)
 	return deaf.sentences(func(what, where string) string { return where + " " + what })
+}
+
+// unheard adds the NICs that send from another queue than the pauses stop which their switch has sent for it: hosts with other maps than their
+// leaves. Data goes by the queue of the sender, acknowledgements and requests by that of the other end.
+func (r *Result) unheard(deaf *places) {
+	type sent struct {
+		nic         int
+		mark, queue int8
+	}
+	s := r.setup
+	seen := map[sent]bool{}
+	for i := range s.Config.Flows {
+		f := &s.Config.Flows[i]
+		from, to := f.Src, f.Dst
+		if f.Read {
+			from, to = to, from
+		}
+		for _, x := range []sent{{from, f.Mark, f.Class}, {to, f.Mark, f.Answers - 1}} {
+			if seen[x] {
+				continue
+			}
+			seen[x] = true
+			port := s.Config.NICs[x.nic].Port
+			at := s.Config.Ports[port].Peer
+			p := s.Config.Ports[at].Classify[x.mark].Group
+			if p < 0 || r.raw.Ports[at].Groups[p].PausesSent+r.raw.Ports[at].Groups[p].RefreshesSent == 0 {
+				continue
+			}
+			if obeys := s.Config.Ports[port].Obeys[p]; obeys != 0 && obeys>>x.queue&1 == 0 {
+				deaf.add(fmt.Sprintf("sends dscp %d in queue %d, where a pause of priority %d, which it is of at the switch, stops queue %d: no headroom is enough for it",
+					s.marks[x.mark], x.queue, p, bits.TrailingZeros8(obeys)), s.name(port))
+			}
+		}
+	}
 }
 
 // whyWatchdog says why the watchdog did nothing although something was paused for long.
