@@ -20,7 +20,9 @@ func (s *run) resumeGroup(pi, gi int32, g *group) {
 	s.queueFrame(p, pi, s.priorityAt(gi))
 }
 
-// queueFrame has a port send a PFC frame as soon as what it is sending has ended. Pauses do not hold it up.
+// queueFrame has a port send a PFC frame as soon as what it is sending has ended. Pauses do not hold it up. Each frame is sent, as in the reference,
+// also when a later one that waits behind it takes it back; a MAC sends what holds when its turn comes. A group that pauses and resumes with each
+// small packet makes more frames than its port can send: the line back fills with them, and a pause that lasts comes late.
 func (s *run) queueFrame(p *port, pi int32, f uint8) {
 	c := &s.cold[pi]
 	if f&frameOn != 0 {

@@ -201,6 +201,7 @@ func (r *random) buffers() {
 		// much as the frame that the port is sending, and the pause of the other class before it; then the pause itself, the way there, the
 		// reaction, and the way back of what is on it; and the frame that the peer has begun. The frame that is over as the first is shared, and
 		// headroom too only where the pool has no room for it. A pause ends no sooner than headroom is empty, so that the next one finds all of it.
+		// That no more PFC frames wait than those two holds as long as groups do not pause and resume with each small packet: see queueFrame.
 		flight := 2*p.Delay + reaction
 		need := int64(flight/1000)*(p.Rate/1e6)/8000 + 3*(frame+onWire) + 2*(64+onWire)
 		for _, prio := range []int{prioLossless, prioLossless2} {
