@@ -320,7 +320,7 @@ func (a *app) runHoldRelease(ctx context.Context, ref string) error {
 	case h == nil && told != nil && !errors.Is(told, errNotHost):
 		return fail(exitError, "", "nobody holds %s in %s, and its host could not be asked: %w", ref, dir, told)
 	case h == nil:
-		return fail(exitError, "fabricctl hold list shows what is held", "nobody holds %s in %s", ref, dir)
+		return fail(exitError, a.command("hold", "list")+" shows what is held", "nobody holds %s in %s", ref, dir)
 	}
 	until := h.Until.Format(time.RFC3339)
 	h.OnHost, h.HostError = a.onHost(h.Device, "has released it too", "was not told: there the hold ends at "+until+", or when it is released again", told)

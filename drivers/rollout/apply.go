@@ -233,7 +233,7 @@ func (e *Engine) again(ctx context.Context, id string, kind Kind) (*Run, error) 
 		}
 	}
 	keep := st.keep(kind)
-	if err := e.freeToWrite(st.head.Plan, func(name string) bool { return !keep[name] }, "wait until the hold is over, or release it (fabricctl hold list), then again"); err != nil {
+	if err := e.freeToWrite(st.head.Plan, func(name string) bool { return !keep[name] }, "wait until the hold is over, or release it ("+e.command("hold", "list")+" shows it), then again"); err != nil {
 		return nil, err
 	}
 	var work func(context.Context, *session) Result
