@@ -24,17 +24,18 @@ type badStart struct {
 	alpha      float64 // 0 = as it is
 	kmin, kmax float64 // at 100Gbps, and in proportion at other speeds
 	pmax       float64
-	good       bool // there is little to gain
+	good       bool // there is little to gain, and nothing is to be changed
+	near       bool // what is to be gained is hardly more than can be seen
 }
 
 // badStarts are those of a load. ECN that never marks is thresholds beyond what the buffer holds: 4.5MB of 4 MiB, or in proportion to it. In proportion to the
-// speed alone, it marks late at 400Gbps and 64 MiB, which is another start there.
+// speed alone, it marks late at 400Gbps and 64 MiB, which is another start there, and not a bad one: over 100 seeds it is within 2 % J of the best.
 func badStarts(load string) []badStart {
 	never := badStart{name: "never marks", kmin: 4.5e6, kmax: 5e6, pmax: 0.01}
 	starts := []badStart{never, {name: "over-marks", kmin: 5e3, kmax: 10e3, pmax: 1}, {name: "alpha 1/64", alpha: 1. / 64}}
 	if load == "b" {
 		starts[0].kmin, starts[0].kmax = 18e6, 20e6
-		never.name = "marks late"
+		never.name, never.near = "marks late", true
 		starts = append(starts, never)
 	}
 	return starts

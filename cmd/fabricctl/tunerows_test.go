@@ -82,16 +82,18 @@ func keepTuned(tb testing.TB, r *matrixRow) {
 // matrixSum is what came of one load from one start, over seeds.
 type matrixSum struct {
 	seeds, met, hard, same int
+	gained                 int     // seeds with a change that is surely worth it: from a good start, which then was none
 	worst                  float64 // J
 	goodput                float64 // the least
 	runs                   int     // the most
 	cpu                    float64 // the mean
-	good                   bool    // the start was good already
+	good, near             bool    // the start was good already, or nearly
 	gain                   float64 // the least, in J against the start
 }
 
 func matrixSumOf(rs []*matrixRow) matrixSum {
 	s := matrixSum{seeds: len(rs), worst: math.Inf(1), goodput: math.Inf(1), good: rs[0].Good, gain: math.Inf(1)}
+	s.near = slices.ContainsFunc(badStarts(rs[0].Load), func(b badStart) bool { return b.near && b.name == rs[0].Start })
 	for _, r := range rs {
 		if r.met() {
 			s.met++
@@ -99,8 +101,11 @@ func matrixSumOf(rs []*matrixRow) matrixSum {
 		if r.hard() {
 			s.hard++
 		}
-		if r.Same {
+		switch {
+		case r.Same:
 			s.same++
+		case r.Gain >= 0.02:
+			s.gained++
 		}
 		s.worst, s.goodput, s.runs = min(s.worst, r.J), min(s.goodput, r.Goodput), max(s.runs, r.Runs)
 		s.gain = min(s.gain, r.Gain)
@@ -109,14 +114,14 @@ func matrixSumOf(rs []*matrixRow) matrixSum {
 	return s
 }
 
-// enough reports whether eight of ten are as good as is asked for, and none is bad: from a good start, that nothing is changed, and
-// nothing for the worse.
+// enough reports whether eight of ten are as good as is asked for, and none is bad: from a good start, that nothing is changed and nothing for
+// the worse, unless it was not that good and 2 % J were found. From a start that is nearly good, that none is bad.
 func (s *matrixSum) enough() bool {
 	const most, little = -0.05, -0.01
 	if s.good {
-		return 10*s.same >= 8*s.seeds && s.gain >= little
+		return 10*(s.same+s.gained) >= 8*s.seeds && s.gain >= little
 	}
-	return 10*s.met >= 8*s.seeds && s.worst >= most
+	return (s.near || 10*s.met >= 8*s.seeds) && s.worst >= most
 }
 
 // matrixPage is where the table of the matrix stands, between matrixMark and matrixEnd.
@@ -147,6 +152,39 @@ func TestTuneMatrixPage(t *testing.T) {
 	}
 	if old != "\n"+table.String() {
 		t.Errorf("%s is not what the rows come to; go test -run TestTuneMatrixPage -update writes it anew", matrixPage)
+	}
+}
+
+// TestTuneMatrixRows: the rows that are kept are all there, as good as is asked for, and the same on emulated fabrics as on the simulator.
+func TestTuneMatrixRows(t *testing.T) {
+	type start struct{ runner, load, from string }
+	groups := map[start][]*matrixRow{}
+	for _, r := range readTuned(t) {
+		k := start{r.Runner, r.Load, r.Start}
+		groups[k] = append(groups[k], r)
+	}
+	for k, rs := range groups {
+		if s := matrixSumOf(rs); !s.enough() || s.seeds != 10 || s.runs > mostRuns {
+			t.Errorf("%+v: %+v", k, s)
+		}
+		if k.runner == "sim" {
+			continue
+		}
+		same := groups[start{"sim", k.load, k.from}]
+		for i, r := range rs {
+			if o := same[i]; r.Seed != o.Seed || r.Runs != o.Runs || r.Verdict != o.Verdict || r.Setting != o.Setting || r.judgement != o.judgement {
+				t.Errorf("%+v, and on the simulator %+v", *r, *o)
+			}
+		}
+	}
+	for _, load := range []string{"ap", "a", "b", "c"} {
+		for _, b := range badStarts(load) {
+			for _, runner := range []string{"sim", "lab"} {
+				if groups[start{runner, load, b.name}] == nil {
+					t.Errorf("there are no rows of %s from %s on %s", load, b.name, runner)
+				}
+			}
+		}
 	}
 }
 
