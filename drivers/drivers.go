@@ -46,6 +46,7 @@ type RejectedError struct {
 	Device   string // inventory name
 	Sent     string // the line or path
 	Sentence string // what the device said
+	Vague    bool   // it does not say whether that was for what was sent: a trouble of its own, which passes, sounds the same
 }
 
 func (e *RejectedError) Error() string {

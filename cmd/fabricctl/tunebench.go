@@ -57,6 +57,8 @@ type tuneBench struct {
 	base  map[string]string // fingerprints of what the model owns on each device, at the baseline
 	asks  map[string]asked  // what the model asks of each device that was read
 	seen  time.Time         // when all devices were read last
+	vague bool              // what was refused last was refused in words that may mean a trouble of the device
+	pause time.Duration     // before that is tried once more
 	facts map[string]string // firmware by device
 }
 
@@ -66,7 +68,7 @@ func (a *app) openBench(ctx context.Context, m loaded, id string, o benchOptions
 	if a.readOnly {
 		return nil, fail(exitRefused, "leave --read-only away to write", "%w", drivers.ErrReadOnly)
 	}
-	b := &tuneBench{app: a, model: m, id: id, o: o, wrote: map[string]bool{}, base: map[string]string{}, asks: map[string]asked{}, facts: map[string]string{}}
+	b := &tuneBench{app: a, model: m, id: id, o: o, pause: refusedPause, wrote: map[string]bool{}, base: map[string]string{}, asks: map[string]asked{}, facts: map[string]string{}}
 	b.o.Leave.Trial = id
 	d := a.dialler(m.fabric, m.net)
 	d.allowJobs = o.Leave.AllowJobs
@@ -239,6 +241,20 @@ func (b *tuneBench) Apply(ctx context.Context, patch model.Patch) error {
 		b.key = key
 		return nil
 	}
+	err = b.attempt(ctx, net, f)
+	if _, refused := errors.AsType[*tuning.Refusal](err); refused && b.vague {
+		err = b.onceMore(ctx, net, f, err)
+	}
+	if err != nil {
+		return err
+	}
+	b.key = key
+	return nil
+}
+
+// attempt plans the part of a model that a setting asks for, from the baseline, and carries that out.
+func (b *tuneBench) attempt(ctx context.Context, net *intent.Net, f *model.Fabric) error {
+	b.vague = false
 	p, err := b.plan(ctx, net, f)
 	if err != nil {
 		return err
@@ -246,11 +262,7 @@ func (b *tuneBench) Apply(ctx context.Context, patch model.Patch) error {
 	if err := b.unmoved(p); err != nil {
 		return err
 	}
-	if err := b.try(ctx, p); err != nil {
-		return err
-	}
-	b.key = key
-	return nil
+	return b.try(ctx, p)
 }
 
 // asked is what a model asks of a device, in the device's words.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/intent"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -97,6 +100,23 @@ func briefly(s string) string {
 	return s
 }
 
+// refusedPause is how long it takes until a setting is tried once more that was refused in words which may mean a trouble of the device.
+const refusedPause = 5 * time.Second
+
+// onceMore tries a setting again that a device has refused without saying that the setting is at fault, as SONiC says "unknown" to all that its
+// updater does not carry out. What is refused twice is refused.
+func (b *tuneBench) onceMore(ctx context.Context, net *intent.Net, f *model.Fabric, first error) error {
+	b.app.log.Info("a setting is tried once more", "refused", first)
+	if err := b.wait(ctx, b.pause); err != nil {
+		return err
+	}
+	err := b.attempt(ctx, net, f)
+	if no, ok := errors.AsType[*tuning.Refusal](err); ok && b.vague {
+		return &tuning.Refusal{Device: no.Device, Why: no.Why + ", twice"}
+	}
+	return err
+}
+
 // came is what the results of a trial mean: nil when the setting holds, until b.due.
 func (b *tuneBench) came(ctx context.Context, results []rollout.Result) error {
 	var no *tuning.Refusal
@@ -108,6 +128,7 @@ func (b *tuneBench) came(ctx context.Context, results []rollout.Result) error {
 		case x.Cause == rollout.Interrupted && context.Cause(ctx) != nil:
 			return context.Cause(ctx)
 		case x.Cause == rollout.FailedCause && is:
+			b.vague = said.Vague && (no == nil || b.vague)
 			no = &tuning.Refusal{Device: x.Device, Why: briefly(fmt.Sprintf("%s (%q)", said.Sentence, said.Sent))}
 		case x.Cause == rollout.NotStarted:
 			continue // what came before it says why

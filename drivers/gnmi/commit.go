@@ -72,8 +72,9 @@ func (d *Device) CommitIf(ctx context.Context, _ drivers.TxID, cs []render.Chang
 		if n > 1 {
 			sent = fmt.Sprintf("%d deletes and %d updates, the first %s", len(req.Delete), len(req.Update), first)
 		}
-		err = &drivers.RejectedError{Device: name, Sent: sent, Sentence: st.Code().String() + ": " + st.Message()}
-		if st.Code() == codes.Unknown { // what the config updater says; it tells the client no more
+		vague := st.Code() == codes.Unknown
+		err = &drivers.RejectedError{Device: name, Sent: sent, Sentence: st.Code().String() + ": " + st.Message(), Vague: vague}
+		if vague { // what the config updater says; it tells the client no more
 			err = fmt.Errorf("%w (the reason is in the switch's syslog)", err)
 		}
 		return err
