@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
@@ -33,7 +34,11 @@ func (a *app) tuneSpace(ctx context.Context, m loaded, class string, w observe.W
 // an experiment is for.
 func (a *app) mendable(m loaded, space *tuning.Space) error {
 	n := m.findings.Count(diag.Error)
+	never := unreached(m.findings, space.Vars)
 	if n == 0 {
+		if never != "" {
+			fmt.Fprintf(a.sys.err, "nothing is marked with what there is, so that %s alone may do nothing: add kmax to --variables\n", never)
+		}
 		return nil
 	}
 	var mends []string
@@ -41,12 +46,36 @@ func (a *app) mendable(m loaded, space *tuning.Space) error {
 		mends = space.Mends()
 	}
 	for _, f := range m.findings {
-		if f.Severity == diag.Error && !slices.Contains(mends, f.Rule) {
+		switch {
+		case f.Severity != diag.Error || slices.Contains(mends, f.Rule):
+		case f.Rule == unreachedRule && never != "":
+			return fail(exitError, "add kmax to --variables, or lower kmin and kmax first", "the model has %s, and %s alone cannot mend that, since nothing is marked; nothing was done", diag.Count(n, "error"), never)
+		default:
 			return m.refused()
 		}
 	}
 	fmt.Fprintf(a.sys.err, "the model has %s that other settings do not have: these are looked for, and what there is is the baseline\n", diag.Count(n, "error"))
 	return nil
+}
+
+// unreachedRule is the rule about thresholds of ECN that no queue comes to.
+const unreachedRule = "ecn-never-marks"
+
+// unreached names what is moved of a ramp that no queue comes to, where what would bring it there is not moved; "" = nothing.
+func unreached(l diag.List, vars []tuning.Variable) string {
+	if !slices.ContainsFunc(l, func(f diag.Finding) bool { return f.Rule == unreachedRule }) {
+		return ""
+	}
+	var names []string
+	for i := range vars {
+		switch name, _, _ := strings.Cut(vars[i].Name, "@"); name {
+		case tuning.Kmax:
+			return ""
+		case tuning.KminRatio, tuning.Pmax:
+			names = append(names, vars[i].Name)
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // tuneCosts says in an experiment what moving its variables costs, what is written, and which ports share what is edited. Where devices are
