@@ -94,7 +94,15 @@ func (h *History) read(r *journal.Record) error {
 		if err := gather(r, &h.Said); err != nil {
 			return err
 		}
-		return h.fits(r, &h.Said[len(h.Said)-1])
+		s := &h.Said[len(h.Said)-1]
+		all := []Setting{s.In}
+		if s.Out != nil {
+			all = append(all, s.Out)
+		}
+		for i := range s.Starts {
+			all = append(all, s.Starts[i].Setting)
+		}
+		return h.fits(r, all...)
 	case recApply, recRun:
 		t, err := into[Trial](r)
 		if err != nil {
@@ -107,6 +115,7 @@ func (h *History) read(r *journal.Record) error {
 			return fmt.Errorf("journal record %d (%s): trial %d is there twice, with another setting", r.Seq, r.Kind, t.N)
 		}
 		h.trials[t.N] = t
+		return h.fits(r, t.Setting)
 	case recMeasure:
 		m, err := into[Measured](r)
 		if err != nil {
@@ -132,6 +141,7 @@ func (h *History) read(r *journal.Record) error {
 		if n := len(h.Decisions); h.Decisions[n-1].N != n {
 			return fmt.Errorf("journal record %d (%s): decision %d stands where %d is to be", r.Seq, r.Kind, h.Decisions[n-1].N, n)
 		}
+		return h.fits(r, h.Decisions[len(h.Decisions)-1].settings()...)
 	case recNotice:
 		n, err := into[Notice](r)
 		if err != nil {
@@ -151,6 +161,7 @@ func (h *History) read(r *journal.Record) error {
 			return err
 		}
 		h.End = o
+		return h.fits(r, o.settings()...)
 	case recGate:
 		g, err := into[Gated](r)
 		if err != nil {
@@ -163,17 +174,33 @@ func (h *History) read(r *journal.Record) error {
 	return nil
 }
 
-// fits is an error when an answer is not about the variables of the experiment.
-func (h *History) fits(r *journal.Record, s *Said) error {
-	n := len(h.Begin.Vars)
-	ok := len(s.In) == n && (s.Out == nil || len(s.Out) == n)
-	for i := range s.Starts {
-		ok = ok && len(s.Starts[i].Setting) == n
-	}
-	if !ok {
-		return fmt.Errorf("journal record %d (%s): a setting has not %d values", r.Seq, r.Kind, n)
+// fits is an error when a setting is not about the variables of the experiment.
+func (h *History) fits(r *journal.Record, settings ...Setting) error {
+	for _, s := range settings {
+		if n := len(h.Begin.Vars); len(s) != n {
+			return fmt.Errorf("journal record %d (%s): a setting has %d values, and not %d", r.Seq, r.Kind, len(s), n)
+		}
 	}
 	return nil
+}
+
+// settings are all that a decision is about.
+func (d *Decision) settings() []Setting { return append(settingsOf(d.Arms), d.From, d.To) }
+
+func settingsOf(arms []Arm) (all []Setting) {
+	for i := range arms {
+		all = append(all, arms[i].Setting)
+	}
+	return all
+}
+
+// settings are all that an outcome is about.
+func (o *Outcome) settings() []Setting {
+	all := append(settingsOf(o.Pareto), o.Best)
+	if o.Confirmed != nil {
+		all = append(all, o.Confirmed.settings()...)
+	}
+	return all
 }
 
 func gather[T any](r *journal.Record, to *[]T) error {

@@ -7,10 +7,10 @@ import (
 	"github.com/fabricctl/fabricctl/model/diag"
 )
 
-// modelled are the variables of an experiment that a model holds, by name, and their values in a setting.
+// modelled are the variables of an experiment that a model holds, by name, and their values in a setting, which has all of them.
 func (b *Begin) modelled(s Setting) (names []string, at Setting) {
 	for i := range b.Vars {
-		if v := &b.Vars[i]; i < len(s) && v.External == nil && !strings.HasPrefix(v.Name, loadPrefix) {
+		if v := &b.Vars[i]; v.External == nil && !strings.HasPrefix(v.Name, loadPrefix) {
 			names, at = append(names, v.Name), append(at, s[i])
 		}
 	}

@@ -112,13 +112,13 @@ func (r *race) look(n int) *arm {
 		if why == "" {
 			why = a.broken(o)
 		}
-		if a == r.cur || why == "" {
+		if why == "" || a == r.cur && a.left == "" { // where we are is compared with whatever limit it breaks
 			return false
 		}
 		r.dropped = append(r.dropped, a.shown(why))
 		return true
 	})
-	n = min(n, common(slices.DeleteFunc(slices.Clone(r.alive), func(a *arm) bool { return a.left != "" })...)) // only cur can be left here
+	n = min(n, common(r.alive...))
 	lead := r.lead(n)
 	conf := r.t.e.Looks.Confidence
 	r.alive = slices.DeleteFunc(r.alive, func(a *arm) bool {
@@ -144,7 +144,7 @@ func (r *race) lead(n int) *arm {
 	o := &r.t.e.Objective
 	var lead *arm
 	for _, a := range r.alive {
-		if a == r.cur && (a.left != "" || a.broken(o) != "") {
+		if a == r.cur && a.broken(o) != "" {
 			continue
 		}
 		if lead == nil || r.t.value(a, lead, n) > 0 {

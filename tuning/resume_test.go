@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +215,32 @@ func TestAnyFunction(t *testing.T) {
 		h := history(t, log.recs)
 		if ds, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() || len(ds) != len(h.Decisions) {
 			t.Errorf("seed %d: replay: %v %v %v", seed, best, whole, err)
+		}
+	}
+}
+
+// TestReadSettings: whatever record has a setting that is not one of the experiment, the journal is refused.
+func TestReadSettings(t *testing.T) {
+	log := &memory{}
+	e := experiment(hilly())
+	e.Looks, e.Rounds = Looks{First: 2, Most: 2, Polish: 2, Confirm: 2}, 1
+	if o, err := Run(t.Context(), e, Lab{Runner: choosy{rig()}}, log, nil); err != nil || o.Confirmed == nil {
+		t.Fatal(o, err)
+	}
+	kinds := map[string]bool{}
+	for i, r := range log.recs {
+		for _, at := range regexp.MustCompile(`"(setting|from|to|best|base|start|in)":\[[^\]]+\]`).FindAllIndex(r.Data, -1) {
+			recs := slices.Clone(log.recs)
+			recs[i].Data = slices.Concat(r.Data[:at[1]-1], []byte(",1]"), r.Data[at[1]:])
+			if _, err := Read(recs); err == nil {
+				t.Errorf("taken: %s %s", r.Kind, recs[i].Data)
+			}
+			kinds[r.Kind] = true
+		}
+	}
+	for _, kind := range []string{recBegin, recRun, recDecision, recEnd} {
+		if !kinds[kind] {
+			t.Errorf("no %s was tried", kind)
 		}
 	}
 }

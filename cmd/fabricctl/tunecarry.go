@@ -320,7 +320,7 @@ func (a *app) newTuneReplay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ds, _, whole, err := tuning.Replay(h)
+			ds, _, whole, err := replayed(h)
 			p := replayJSON{Schema: "fabricctl/tune-replay/v1", ID: r.ID, Equal: err == nil, Decisions: len(ds), Whole: whole}
 			if err != nil {
 				p.Differs = diag.OneLine(err.Error())

@@ -283,7 +283,7 @@ func (p *tunedPage) change() []report.Block {
 		for _, e := range c.Patch {
 			lines = append(lines, diag.Line(e.Path+": "+e.Value))
 		}
-		blocks = append(blocks, report.Text("In the model, these values change:"), report.Code{Text: strings.Join(lines, "\n")})
+		blocks = append(blocks, report.Text("In the model, these values change, as the journal has it:"), report.Code{Text: strings.Join(lines, "\n")})
 		if p.edit.why != "" {
 			blocks = append(blocks, report.Text(sentence("The files are not shown: "+p.edit.why)))
 		}

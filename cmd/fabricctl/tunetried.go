@@ -25,12 +25,11 @@ type triedSet struct {
 // triedIn is what the runs from first to last came to, counted from 1.
 func triedIn(r *tuneJSON, h *tuning.History, first, last int) *triedSet {
 	s := &triedSet{vars: r.Begin.Vars, start: r.Begin.Start, best: r.Begin.Start, all: h.TriedIn(first, last), byKey: map[string]*tuning.Tried{}}
-	s.all = slices.DeleteFunc(s.all, func(t tuning.Tried) bool { return len(t.Setting) != len(s.vars) }) // a journal can say anything
 	for i := range s.all {
 		s.byKey[s.all[i].Setting.Key()] = &s.all[i]
 		s.tails = s.tails || s.all[i].Tail.N > 0
 	}
-	if o := r.Outcome; o != nil && len(o.Best) == len(s.vars) {
+	if o := r.Outcome; o != nil {
 		s.best = o.Best
 	}
 	return s

@@ -270,7 +270,7 @@ func (a *app) promotable(r *tuneJSON) (nothing string, err error) {
 
 // follows refuses what does not follow from the measures of the journal: checksums are no signature, and what is written bears its name.
 func (a *app) follows(r *tuneJSON, h *tuning.History) error {
-	_, best, whole, err := tuning.Replay(h)
+	_, best, whole, err := replayed(h)
 	if err == nil && (!whole || best.Key() != r.Outcome.Best.Key()) {
 		err = errors.New("its measures do not lead to its result")
 	}
@@ -278,6 +278,15 @@ func (a *app) follows(r *tuneJSON, h *tuning.History) error {
 		return fail(exitRefused, a.command("tune", "replay", r.ID)+" says so too: run the experiment again", "experiment %s: %w; nothing was written", r.ID, err)
 	}
 	return nil
+}
+
+// replayed is tuning.Replay, and says so where another version has decided.
+func replayed(h *tuning.History) (ds []tuning.Decision, best tuning.Setting, whole bool, err error) {
+	ds, best, whole, err = tuning.Replay(h)
+	if then := h.Begin.Context.Version; err != nil && then != toolVersion() {
+		err = fmt.Errorf("%w; it was begun by fabricctl %s, and this is %s, which may decide otherwise", err, then, toolVersion())
+	}
+	return ds, best, whole, err
 }
 
 // tunedNote is the comment above what an experiment has found: when, how much it gains, how sure that is, and which one it was.

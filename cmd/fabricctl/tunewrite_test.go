@@ -357,6 +357,16 @@ func TestWriteReplays(t *testing.T) {
 	forge("meaning", func(_ int, r journal.Record) []byte {
 		return regexp.MustCompile(`"path":"[^"]+ecn.kmax","value":"[^"]+"`).ReplaceAll(r.Data, []byte(`"path":"fabric.mtu","value":"1500"`))
 	})
+	forge("older", func(i int, r journal.Record) []byte {
+		data := regexp.MustCompile(`"version":"[^"]*"`).ReplaceAll(r.Data, []byte(`"version":"v0.1"`))
+		if r.Kind == "decision" {
+			data = bytes.Replace(data, []byte(`"conf":0.99`), []byte(`"conf":0.98`), 1)
+		}
+		return data
+	})
+	if r := call(exitRefused, "tune", "diff", "older"); !strings.Contains(r.err, "it was begun by fabricctl v0.1, and this is ") || !strings.Contains(call(exitError, "tune", "replay", "older").out, "v0.1") {
+		t.Errorf("%s", r)
+	}
 	forge("begun", func(_ int, r journal.Record) []byte {
 		return regexp.MustCompile(`"base":\[[0-9.e+]+\]`).ReplaceAll(r.Data, []byte(`"base":[20000]`))
 	})
