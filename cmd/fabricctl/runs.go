@@ -122,10 +122,35 @@ func became(r *rollout.Summary, h *tuning.History) string {
 		return ""
 	case h != nil && !h.Touched && len(h.Restores) > 0:
 		return "its experiment has brought the baseline back since"
-	case r.Later != "":
-		return "run " + r.Later + " came later, and is in force in its place"
+	case r.Later != nil:
+		return laterWords(r.Later)
 	}
 	return ""
+}
+
+// laterWords are what later runs have made of an unfinished one.
+func laterWords(l *rollout.Later) string {
+	words, is := "run "+l.Runs[0], "is"
+	if len(l.Runs) > 1 {
+		words, is = "runs "+show.NameList(l.Runs), "are"
+	}
+	words += " came later"
+	if l.Whole() {
+		return words + ", and " + is + " in force in its place"
+	}
+	if len(l.Devices) > 0 {
+		words += ", and " + is + " in force on " + show.NameList(l.Devices)
+	}
+	if len(l.Unknown) > 0 {
+		words += "; what is in force on " + show.NameList(l.Unknown) + " is not known"
+	}
+	switch len(l.Left) {
+	case 0:
+		return words
+	case 1:
+		return words + "; " + l.Left[0] + " is as it was left"
+	}
+	return words + "; " + show.NameList(l.Left) + " are as they were left"
 }
 
 // words are the outcomes of a run by number of devices, and what became of it since.
@@ -171,7 +196,9 @@ func (a *app) newRunsShow() *cobra.Command {
 				return a.finish(c.Context(), nil, err, json)
 			}
 			if h.Status == rollout.Unfinished {
-				h.Later = rollout.LaterOf(dir, h.ID, time.Now())
+				if h.Later, err = rollout.LaterOf(dir, h.ID, time.Now()); err != nil {
+					return err
+				}
 			}
 			r := a.runsOf([]rollout.Summary{h.Summary})[0]
 			if json {

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
 	"github.com/fabricctl/fabricctl/model"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -93,6 +93,7 @@ type benched struct {
 	Experiment string
 	Lease      *journal.Lease // of the process that works on it; nil = there is none any more
 	Run        string         // of a dead one, that may be in force; "" = none is
+	Later      *rollout.Later // what later runs have made of that one; nil = there are none
 }
 
 // findBench looks for an experiment on a fabric: one that is under way, or a dead one whose baseline may not be back. nil when there is none. It reads a
@@ -117,24 +118,35 @@ func (a *app) findBench(stateDir, fabric string, now time.Time) (*benched, error
 	if err != nil || n == 0 {
 		return d, err
 	}
-	if run := trialRun(m.Experiment, n); inForce(&rollout.Engine{StateDir: stateDir, Now: func() time.Time { return now }}, run) {
-		d.Run = run
+	run := trialRun(m.Experiment, n)
+	if is, later := inForce(&rollout.Engine{StateDir: stateDir, Now: func() time.Time { return now }}, run); is {
+		d.Run, d.Later = run, later
 	}
 	return d, nil
 }
 
-// inForce reports whether a trial may be in force: it was not taken back, and nothing that came later stands in its place.
-func inForce(e *rollout.Engine, run string) bool {
+// inForce reports whether a trial may be in force: it was not taken back, and there is a device on which nothing that came later stands in its
+// place. later is what did come later.
+func inForce(e *rollout.Engine, run string) (is bool, later *rollout.Later) {
 	h, err := rollout.Show(e.StateDir, run, e.Now())
 	switch {
 	case errors.Is(err, rollout.ErrUnwritten), errors.Is(err, fs.ErrNotExist):
-		return false
+		return false, nil
 	case err != nil:
-		return true
+		return true, nil
 	case h.Status == rollout.Finished:
-		return false
+		return false, nil
 	}
-	return !errors.Is(e.Superseded(run), drivers.ErrMoved)
+	later, err = e.Later(run)
+	return err != nil || !later.Whole(), later
+}
+
+// partly is how to bring back the baseline where later runs stand on some devices of a trial: it is not taken back below them.
+func (a *app) partly(run string, l *rollout.Later) (hint string) {
+	for _, r := range slices.Backward(l.Runs) {
+		hint += a.again("rollback", r) + ", then "
+	}
+	return hint + a.again("rollback", run) + " bring it back; what came later can be applied again after that"
 }
 
 // warnTuning says on stderr what a verb that is about to work on a fabric has to know of experiments there: that one is under way, and what it tries, or that
@@ -152,6 +164,9 @@ func (a *app) warnTuning(fabric string) {
 	case b.Lease != nil:
 		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s is under way on fabric %s: %s; %s\n", b.Experiment, fabric, heldBy(b.Lease, time.Now()), a.tries(b.Experiment))
 		fmt.Fprintf(a.sys.err, "hint: %s\n", a.whole(a.command("tune", "show", b.Experiment)+" says how far it is; interrupt it to have the baseline back"))
+	case b.Later != nil:
+		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s ended without bringing back its baseline: a part of a trial may be in force on fabric %s: %s; %s\n", b.Experiment, fabric, laterWords(b.Later), a.tries(b.Experiment))
+		fmt.Fprintf(a.sys.err, "hint: %s\n", a.whole(a.partly(b.Run, b.Later)))
 	case b.Run != "":
 		fmt.Fprintf(a.sys.err, "warning: tuning experiment %s ended without bringing back its baseline: a trial may be in force on fabric %s; %s\n", b.Experiment, fabric, a.tries(b.Experiment))
 		fmt.Fprintf(a.sys.err, "hint: %s\n", a.whole(fmt.Sprintf("%s takes it back; %s does too, and goes on", a.again("rollback", b.Run), a.command(append([]string{"tune", "resume", b.Experiment}, a.modelFlags("")...)...))))
@@ -184,6 +199,9 @@ func (a *app) takeBackDead(ctx context.Context, m loaded) (err error) {
 	if err != nil || dead == nil || dead.Run == "" {
 		return err
 	}
+	if dead.Later != nil {
+		return a.notBack(dead.Experiment, dead.Run, dead.Later)
+	}
 	e.Progress = nil
 	if h, err := rollout.Show(e.StateDir, dead.Run, e.Now()); err == nil {
 		d.allowJobs = h.Options.AllowJobs // what it was done with, it may be taken back with
@@ -210,6 +228,11 @@ func (a *app) takeBackDead(ctx context.Context, m loaded) (err error) {
 	}
 	a.sayRestored(dead.Experiment)
 	return nil
+}
+
+// notBack is the error of an experiment whose last run later ones have taken over in part.
+func (a *app) notBack(id, run string, l *rollout.Later) error {
+	return fail(exitNeedsHands, a.partly(run, l), "the baseline of experiment %s is not back: %s", id, laterWords(l))
 }
 
 // deadTrial is the bench of an experiment whose process is gone.
@@ -254,7 +277,12 @@ func (a *app) restoreDead(ctx context.Context, e *rollout.Engine, fabric string)
 		}
 	}
 	if n > 0 {
-		if run := trialRun(m.Experiment, n); inForce(e, run) {
+		run := trialRun(m.Experiment, n)
+		is, later := inForce(e, run)
+		if later != nil && is {
+			return a.notBack(m.Experiment, run, later)
+		}
+		if is {
 			a.sayDead(m.Experiment)
 			left, err := rollBack(ctx, e, run)
 			if err != nil || len(left) > 0 {
@@ -294,7 +322,7 @@ func words(left []*unrestored) error {
 // rollBack takes a run back, and returns the devices that are not as before it. A run that died before it was written down was never
 // in force.
 func rollBack(ctx context.Context, e *rollout.Engine, run string) (left []*unrestored, err error) {
-	if !inForce(e, run) {
+	if is, _ := inForce(e, run); !is {
 		return nil, nil
 	}
 	r, err := e.Rollback(context.WithoutCancel(ctx), run)

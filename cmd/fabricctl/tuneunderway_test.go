@@ -73,7 +73,10 @@ func TestBecame(t *testing.T) {
 		{rollout.Summary{Status: rollout.Finished, Trial: "x"}, back, ""},
 		{rollout.Summary{Status: rollout.Unfinished, Trial: "x"}, back, "its experiment has brought the baseline back since"},
 		{rollout.Summary{Status: rollout.Unfinished, Trial: "x"}, &tuning.History{Touched: true, Restores: back.Restores}, ""},
-		{rollout.Summary{Status: rollout.Unfinished, Later: "y"}, nil, "run y came later, and is in force in its place"},
+		{rollout.Summary{Status: rollout.Unfinished, Later: &rollout.Later{Runs: []string{"y"}, Devices: []string{"a"}}}, nil, "run y came later, and is in force in its place"},
+		{rollout.Summary{Status: rollout.Unfinished, Later: &rollout.Later{Runs: []string{"y", "z"}, Devices: []string{"a", "c"}}}, nil, "runs y, z came later, and are in force in its place"},
+		{rollout.Summary{Status: rollout.Unfinished, Later: &rollout.Later{Runs: []string{"y"}, Devices: []string{"a"}, Left: []string{"c"}}}, nil, "run y came later, and is in force on a; c is as it was left"},
+		{rollout.Summary{Status: rollout.Unfinished, Later: &rollout.Later{Runs: []string{"y"}, Unknown: []string{"a"}, Left: []string{"c", "e"}}}, nil, "run y came later; what is in force on a is not known; c, e are as they were left"},
 		{rollout.Summary{Status: rollout.Unfinished}, nil, ""},
 	} {
 		if got := became(&x.r, x.h); got != x.want {
@@ -82,9 +85,11 @@ func TestBecame(t *testing.T) {
 	}
 }
 
-// TestRunsLater: what was taken over by a later run is said to be, in the list and alone.
+// TestRunsLater: what was taken over by later runs is said to be, in the list and alone: in part, and when they are everywhere, whole. Until
+// then the trial counts as in force, and its mark stays.
 func TestRunsLater(t *testing.T) {
 	b := applied(t, trio)
+	old := b.config(t)
 	x := b.open(t, "exp-1")
 	if err := x.Apply(t.Context(), kmax("2000KB")); err != nil {
 		t.Fatal(err)
@@ -93,12 +98,35 @@ func TestRunsLater(t *testing.T) {
 	if err := x.release(t.Context()); err != nil { // it dies
 		t.Fatal(err)
 	}
-	b.must(t, exitOK, "apply", "--yes", "--device", "spine1")
-	want := "; run " + b.runs(t)[2].ID + " came later, and is in force in its place"
-	if r := b.must(t, exitOK, "runs", "list"); !strings.Contains(r.out, want) {
-		t.Errorf("no %q in %s", want, r)
+	said := func(want string) {
+		t.Helper()
+		if r := b.must(t, exitOK, "runs", "list"); !strings.Contains(r.out, want+"\n") {
+			t.Errorf("no %q in %s", want, r)
+		}
+		if r := b.must(t, exitOK, "runs", "show", dead); !strings.Contains(r.out, "run "+dead+" of trio: unfinished"+want+"\n") {
+			t.Errorf("no %q in %s", want, r)
+		}
 	}
-	if r := b.must(t, exitOK, "runs", "show", dead); !strings.Contains(r.out, "run "+dead+" of trio: unfinished"+want) {
-		t.Errorf("no %q in %s", want, r)
+	b.must(t, exitOK, "apply", "--yes", "--device", "spine1")
+	first := b.runs(t)[2].ID
+	part := "run " + first + " came later, and is in force on spine1; leaf1 is as it was left"
+	said("; " + part)
+	r := b.call(t, "plan")
+	words := unwrapped(r.err)
+	hint := regexp.MustCompile(`(?m)^hint: fabricctl (runs rollback ` + first + ` .*), then fabricctl (runs rollback ` + dead + ` .*) bring it back; `).FindStringSubmatch(words)
+	if !strings.Contains(words, "a part of a trial may be in force on fabric trio: "+part+"; ") || hint == nil {
+		t.Fatalf("%s", r)
+	}
+	a, m, _ := b.tuner(t)
+	if _, err := a.openBench(t.Context(), m, "exp-2", benchOptions{Persist: true}); err == nil || exitCode(t.Context(), err) != exitNeedsHands || !strings.Contains(err.Error(), "the baseline of experiment exp-1 is not back: "+part) {
+		t.Errorf("an experiment over it: %v", err)
+	}
+	for _, command := range hint[1:] {
+		b.must(t, exitOK, strings.Fields(command)...)
+	}
+	b.same(t, old, "after all")
+	x = b.open(t, "exp-2")
+	if err := x.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -285,10 +286,6 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 	if len(st.attempts) == 0 || e.alone(st) {
 		return nil
 	}
-	runs, err := Runs(e.StateDir, e.Now())
-	if err != nil {
-		return err
-	}
 	concerns, hint := st.begun, "roll that one back first"
 	if kind == KindResume {
 		concerns, hint = map[string]bool{}, hint+", or plan and apply again: a new plan has what is left of this one"
@@ -297,41 +294,34 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 			concerns[d.Name] = len(d.Steps) > 0
 		}
 	}
-	for _, r := range runs {
-		if r.ID == id || r.Error == "" && !r.Started.After(st.attempts[0].Started) {
-			continue
-		}
-		h, err := Show(e.StateDir, r.ID, e.Now())
+	began := st.attempts[0].Started
+	var refused *RefusedError
+	var first time.Time // when the run began that it is about; zero of a damaged one
+	err := each(e.StateDir, e.Now(), func(other string, h *History, err error) {
 		var broken *DamagedError
-		if errors.As(err, &broken) {
-			if d := broken.concerns(concerns, st.attempts[0].Started); d != "" {
-				return &RefusedError{
-					Reason: fmt.Sprintf("run %s came later, and may be in force on %s: its journal is damaged", r.ID, d),
+		switch {
+		case other == id:
+		case errors.As(err, &broken):
+			if d := broken.concerns(concerns, began); d != "" && (refused == nil || !first.IsZero()) {
+				first, refused = time.Time{}, &RefusedError{
+					Reason: fmt.Sprintf("run %s came later, and may be in force on %s: its journal is damaged", other, d),
 					Hint:   "plan and apply instead; or move " + broken.Path + " away when it is certain that nothing of that run is in force", Err: err,
 				}
 			}
-		}
-		if err != nil {
-			continue
-		}
-		if d := h.over(st.head.Plan, concerns); d != "" {
-			return &RefusedError{
-				Reason: fmt.Sprintf("run %s%s came later and is in force on %s", r.ID, ofAnother(h.Plan.Fabric, st.head.Plan.Fabric), d),
-				Hint:   hint, Err: drivers.ErrMoved,
+		case err == nil && h.Started.After(began) && (refused == nil || h.Started.Before(first)):
+			t := h.trace()
+			if on := t.over(st.head.Plan, concerns); len(on) > 0 {
+				first, refused = h.Started, &RefusedError{
+					Reason: fmt.Sprintf("run %s%s came later and is in force on %s", other, ofAnother(h.Plan.Fabric, st.head.Plan.Fabric), on[0].device),
+					Hint:   hint, Err: drivers.ErrMoved,
+				}
 			}
 		}
-	}
-	return nil
-}
-
-// Superseded is the *RefusedError with which Rollback refuses a run because a later one is in force on its devices; nil when there is
-// none.
-func (e *Engine) Superseded(id string) error {
-	st, err := load(e.StateDir, id)
-	if err != nil {
+	})
+	if err != nil || refused == nil {
 		return err
 	}
-	return e.later(id, st, KindRollback)
+	return refused
 }
 
 // alone reports whether nobody but us can have made a run since that of st began: it is a trial, under a lease that we
@@ -355,8 +345,11 @@ func ofAnother(fabric, spoken string) string {
 // sameBox reports whether two plans mean the same device by a name: they are of one fabric, or of one that was renamed
 // and whose device says the same of itself.
 func sameBox(a, b *Plan, name string) bool {
+	if a.Fabric == b.Fabric {
+		return true
+	}
 	x, y := a.Device(name), b.Device(name)
-	return a.Fabric == b.Fabric || x != nil && y != nil && sameDevice(x.Facts, y.Facts) == nil
+	return x != nil && y != nil && sameDevice(x.Facts, y.Facts) == nil
 }
 
 // keep is the devices with steps that need no work by the journal, in an attempt of a kind.

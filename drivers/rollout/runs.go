@@ -1,14 +1,10 @@
 package rollout
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -37,7 +33,7 @@ type Summary struct {
 	Status  Status          `json:"status"`
 	Started time.Time       `json:"started,omitzero"`
 	Trial   string          `json:"trial,omitempty"`   // the experiment that it is a trial of
-	Later   string          `json:"later,omitempty"`   // of an unfinished one: the run that came later and is in force on its devices
+	Later   *Later          `json:"later,omitempty"`   // of an unfinished one: what later runs have made of it; nil = there are none
 	Devices map[Outcome]int `json:"devices,omitempty"` // number of devices per outcome, after the last attempt
 	Error   string          `json:"error,omitempty"`   // the journal cannot be read
 }
@@ -55,71 +51,29 @@ type History struct {
 
 // Runs lists the runs of a state directory, oldest first. A journal that cannot be read is listed with its Error.
 func Runs(stateDir string, now time.Time) ([]Summary, error) {
-	entries, err := os.ReadDir(runsDir(stateDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("runs: %w", err)
-	}
 	var out []Summary
-	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), ".jsonl")
-		if !ok || !idPattern.MatchString(id) {
-			continue
-		}
-		h, err := Show(stateDir, id, now)
+	var all []trace
+	of := map[string]*trace{}
+	err := each(stateDir, now, func(id string, h *History, err error) {
 		if err != nil {
 			out = append(out, Summary{ID: id, Status: Unfinished, Error: diag.OneLine(err.Error())})
-			continue
+			return
 		}
+		t := h.trace()
+		all, of[id] = append(all, t), &t
 		out = append(out, h.Summary)
+	})
+	if err != nil {
+		return nil, err
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Started.Before(out[j].Started) })
+	slices.SortStableFunc(all, earlier)
 	for i := range out {
-		if x := &out[i]; x.Status == Unfinished && !x.Started.IsZero() {
-			x.Later = laterOf(stateDir, x.ID, out[i+1:], now)
+		if x := &out[i]; x.Status == Unfinished && of[x.ID] != nil {
+			x.Later = of[x.ID].later(all)
 		}
 	}
 	return out, nil
-}
-
-// LaterOf is the first run that came after run id and is in force where that one may be; "" when none is.
-func LaterOf(stateDir, id string, now time.Time) string {
-	runs, err := Runs(stateDir, now)
-	i := slices.IndexFunc(runs, func(r Summary) bool { return r.ID == id })
-	if err != nil || i < 0 {
-		return ""
-	}
-	return runs[i].Later
-}
-
-// laterOf is the first of some runs, which came after run id, that is in force where that one may be; "" when none is.
-func laterOf(stateDir, id string, later []Summary, now time.Time) string {
-	h, err := Show(stateDir, id, now)
-	if err != nil {
-		return ""
-	}
-	for i := range later {
-		x := &later[i]
-		if x.Devices[Applied]+x.Devices[Unknown]+x.Devices[NeedsHands] == 0 || !x.Started.After(h.Started) {
-			continue
-		}
-		if l, err := Show(stateDir, x.ID, now); err == nil && l.over(h.Plan, h.sent) != "" {
-			return x.ID
-		}
-	}
-	return ""
-}
-
-// over is the first of some devices of a plan on which h is in force; "" when it is on none.
-func (h *History) over(plan *Plan, devices map[string]bool) string {
-	if len(h.Attempts) == 0 {
-		return ""
-	}
-	for _, x := range h.Attempts[len(h.Attempts)-1].Results {
-		if x.Steps > 0 && x.Outcome != Unchanged && x.Outcome != RolledBack && devices[x.Device] && sameBox(plan, h.Plan, x.Device) {
-			return x.Device
-		}
-	}
-	return ""
 }
 
 // Show reads one run. errors.Is(err, fs.ErrNotExist) when there is none of that id.
