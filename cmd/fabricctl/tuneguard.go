@@ -180,7 +180,7 @@ func (a *app) tries(id string) string {
 	case err != nil:
 		return "what it tries is not known"
 	case len(h.Begin.Context.Devices) == 0 && len(h.Begin.Externals) == 0:
-		return "it writes no device, and counts on nobody else to"
+		return "it writes no device; leave the fabric as it is while it measures"
 	case h.Applied == nil || h.Applied.Setting.Key() == h.Begin.Start.Key():
 		return "the baseline is in force now, or about to be, and any trial may come next"
 	}
