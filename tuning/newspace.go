@@ -71,11 +71,15 @@ func NewSpace(f *model.Fabric, o SpaceOptions) (*Space, diag.List) {
 }
 
 // ofModel reports whether a variable of the model is asked for. Without one no class is needed.
-func (b *spacer) ofModel() bool {
-	if len(b.options.Variables) == 0 {
-		return len(b.options.Externals) == 0
+func (b *spacer) ofModel() bool { return OfModel(b.options.Variables, len(b.options.Externals) > 0) }
+
+// OfModel reports whether one of the variables that are named is of the model, and neither of the load nor external. Where none is named and there
+// are no external ones, the usual ones are meant, which are.
+func OfModel(variables []string, externals bool) bool {
+	if len(variables) == 0 {
+		return !externals
 	}
-	return slices.ContainsFunc(b.options.Variables, func(name string) bool { return !strings.HasPrefix(name, loadPrefix) })
+	return slices.ContainsFunc(variables, func(name string) bool { return !strings.HasPrefix(name, loadPrefix) })
 }
 
 // spacer makes a Space.

@@ -146,6 +146,9 @@ func (o *tuneFlags) checkLive() error {
 		return usage("--test-port, --slow-hosts, --rdma-cm and --settle are for --runner perftest")
 	}
 	if o.runner != runnerSim {
+		if o.pausing.given && !tuning.OfModel(o.variables, o.external != "") {
+			return fail(exitUsage, "leave it out", "--max-host-pause ends an experiment that writes devices, and what is moved here is on none; nothing was done")
+		}
 		return nil
 	}
 	for _, x := range []struct {
