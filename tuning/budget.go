@@ -110,12 +110,12 @@ func (t *tuner) reserve() int {
 	if !t.e.Rejects {
 		return n
 	}
-	return n + spare(n, t.rejected, t.runs)
+	return n + Spare(n, t.rejected, t.runs)
 }
 
-// spare is how many more runs are kept where n are to be used and some may be rejected: as many as it takes when they are rejected as often as until
+// Spare is how many more runs are kept where n are to be used and some may be rejected: as many as it takes when they are rejected as often as until
 // now, but a tenth at least, and no more than n.
-func spare(n, rejected, runs int) int {
+func Spare(n, rejected, runs int) int {
 	most := (n + 9) / 10
 	if used := runs - rejected; rejected > 0 {
 		most = max(most, (n*rejected+max(used, 1)-1)/max(used, 1))

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func TestSuffices(t *testing.T) {
 				e := experiment(hilly())
 				e.Method, e.Rejects, e.Looks = method, rejects, Looks{First: 3, Most: 5, Polish: 6, Confirm: 4}
 				e.Space.Check = nil
-				n, err := Suffices(e, live, live)
+				n, err := Suffices(t.Context(), e, live, live)
 				if err != nil || n <= LeastRuns(e.Looks, rejects) {
 					t.Fatalf("%s, live %t, rejects %t: %d %v", method, live, rejects, n, err)
 				}
@@ -57,8 +58,15 @@ func TestSuffices(t *testing.T) {
 		e.Space.Vars[i].Ladder = []float64{-8, -6, -4, -2, 0, 2, 4}
 	}
 	e.Method = FullGrid
-	if _, err := Suffices(e, false, false); err == nil || !strings.Contains(err.Error(), "a grid of more than 100000 settings") {
+	var large *TooLarge
+	if _, err := Suffices(t.Context(), e, false, false); !errors.As(err, &large) || !strings.Contains(err.Error(), "a grid of more than 100000 settings") {
 		t.Error(err)
+	}
+	e.Method = OFAT
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Suffices(ctx, e, false, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 }
 
@@ -66,7 +74,7 @@ func TestSuffices(t *testing.T) {
 func TestGridEnlarged(t *testing.T) {
 	e := experiment(hilly())
 	e.Method, e.Looks, e.Space.Check = FullGrid, Looks{First: 3, Most: 5, Polish: 6, Confirm: 4}, nil
-	need, err := Suffices(e, false, false)
+	need, err := Suffices(t.Context(), e, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,13 @@ import (
 // mostGrid is how many settings a grid may have.
 const mostGrid = 100_000
 
+// TooLarge is a grid of more settings than are compared.
+type TooLarge struct{ Most int }
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("a grid of more than %d settings: leave variables out", e.Most)
+}
+
 // gridStep is the step that compares a grid.
 const gridStep = "grid"
 
@@ -20,7 +27,7 @@ func (t *tuner) grid(ctx context.Context) error {
 	size := 1
 	for i := range t.vars {
 		if size *= max(len(t.vars[i].Ladder), 1); size > mostGrid {
-			return fmt.Errorf("a grid of more than %d settings: leave variables out", mostGrid)
+			return &TooLarge{Most: mostGrid}
 		}
 	}
 	cands := make([]*arm, 0, size)
@@ -74,7 +81,7 @@ func (t *tuner) firstLook(cands []*arm) (runs int) {
 		}
 	}
 	if t.e.Rejects {
-		runs += spare(runs, t.rejected, t.runs)
+		runs += Spare(runs, t.rejected, t.runs)
 	}
 	return runs
 }

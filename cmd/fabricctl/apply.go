@@ -68,7 +68,7 @@ func (a *app) runApply(ctx context.Context, args []string, o applyFlags) error {
 		return err
 	}
 	if a.readOnly {
-		return fail(exitRefused, "leave --read-only away to write", "apply: %w", drivers.ErrReadOnly)
+		return fail(exitRefused, "leave --read-only out to write", "apply: %w", drivers.ErrReadOnly)
 	}
 	file := func() (*rollout.Plan, error) { return nil, nil }
 	if len(args) == 1 {

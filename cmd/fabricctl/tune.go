@@ -99,7 +99,7 @@ func (a *app) runTune(ctx context.Context, o tuneFlags) error {
 		return err
 	}
 	if a.readOnly && o.runner != runnerSim {
-		return fail(exitRefused, "leave --read-only away, or tune with --runner sim", "tune run: %w", drivers.ErrReadOnly)
+		return fail(exitRefused, "leave --read-only out, or tune with --runner sim", "tune run: %w", drivers.ErrReadOnly)
 	}
 	x, err := a.experiment(ctx, o, nil)
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *app) experiment(ctx context.Context, o tuneFlags, h *tuning.History) (*
 		return nil, err
 	}
 	if h == nil {
-		if err := x.sensible(); err != nil {
+		if err := x.sufficient(ctx); err != nil {
 			return nil, err
 		}
 	}

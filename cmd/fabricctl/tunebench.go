@@ -66,7 +66,7 @@ type tuneBench struct {
 // the model says.
 func (a *app) openBench(ctx context.Context, m loaded, id string, o benchOptions) (_ *tuneBench, err error) {
 	if a.readOnly {
-		return nil, fail(exitRefused, "leave --read-only away to write", "%w", drivers.ErrReadOnly)
+		return nil, fail(exitRefused, "leave --read-only out to write", "%w", drivers.ErrReadOnly)
 	}
 	b := &tuneBench{app: a, model: m, id: id, o: o, pause: refusedPause, wrote: map[string]bool{}, base: map[string]string{}, asks: map[string]asked{}, facts: map[string]string{}}
 	b.o.Leave.Trial = id

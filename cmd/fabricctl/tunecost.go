@@ -285,7 +285,7 @@ func (r *tuneReach) pfcAlone() error {
 	if len(r.others) == 0 {
 		return nil
 	}
-	return fail(exitRefused, "name all hosts there with --test-hosts, or leave --allow-pfc-only away: tuning then begins with ECN on",
+	return fail(exitRefused, "name all hosts there with --test-hosts, or leave --allow-pfc-only out: tuning then begins with ECN on",
 		"--allow-pfc-only: on %s, lossless traffic that is not of the experiment would lose ECN: %s", diag.Count(len(r.others), "port"), firstOf(r.others))
 }
 

@@ -57,7 +57,7 @@ func (p *Program) Plan(ctx context.Context, file *hostlocal.File, o Options) err
 // Apply plans and carries it out.
 func (p *Program) Apply(ctx context.Context, file *hostlocal.File, o Options) error {
 	if p.ReadOnly {
-		return fail(exitRefused, "leave --read-only away to write", "apply: %w", drivers.ErrReadOnly)
+		return fail(exitRefused, "leave --read-only out to write", "apply: %w", drivers.ErrReadOnly)
 	}
 	m, err := p.Machine(file, o)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *Program) Apply(ctx context.Context, file *hostlocal.File, o Options) er
 // Back finishes a run of this machine, or takes it back.
 func (p *Program) Back(ctx context.Context, verb, id string, o Options) error {
 	if p.ReadOnly {
-		return fail(exitRefused, "leave --read-only away to write", "%s: %w", verb, drivers.ErrReadOnly)
+		return fail(exitRefused, "leave --read-only out to write", "%s: %w", verb, drivers.ErrReadOnly)
 	}
 	file, err := o.Optional()
 	if err != nil {
