@@ -34,10 +34,10 @@ func (a *app) tuneSpace(ctx context.Context, m loaded, class string, w observe.W
 // an experiment is for.
 func (a *app) mendable(m loaded, space *tuning.Space) error {
 	n := m.findings.Count(diag.Error)
-	never := unreached(m.findings, space.Vars)
+	never, lacks := unreached(m.net, m.findings, space.Vars)
 	if n == 0 {
-		if never != "" {
-			fmt.Fprintf(a.sys.err, "nothing is marked with what there is, so that %s alone may do nothing: add kmax to --variables\n", never)
+		if len(never) > 0 {
+			fmt.Fprintf(a.sys.err, "nothing is marked with what there is, so that %s alone may do nothing: add %s to --variables\n", diag.And(never), diag.And(lacks))
 		}
 		return nil
 	}
@@ -45,14 +45,19 @@ func (a *app) mendable(m loaded, space *tuning.Space) error {
 	if space.Mends != nil {
 		mends = space.Mends()
 	}
+	stays, others := false, false // errors of thresholds that no queue comes to, and others
 	for _, f := range m.findings {
-		switch {
-		case f.Severity != diag.Error || slices.Contains(mends, f.Rule):
-		case f.Rule == unreachedRule && never != "":
-			return fail(exitError, "add kmax to --variables, or lower kmin and kmax first", "the model has %s, and %s alone cannot mend that, since nothing is marked; nothing was done", diag.Count(n, "error"), never)
-		default:
-			return m.refused()
+		if f.Severity == diag.Error && f.Ack == "" {
+			stays = stays || !slices.Contains(mends, f.Rule)
+			others = others || f.Rule != unreachedRule
 		}
+	}
+	switch {
+	case stays && len(never) > 0 && !others:
+		return fail(exitError, fmt.Sprintf("add %s to --variables, or lower kmin and kmax first", diag.And(lacks)),
+			"the model has %s, and %s alone cannot mend that, since nothing is marked; nothing was done", diag.Count(n, "error"), diag.And(never))
+	case stays:
+		return m.refused()
 	}
 	fmt.Fprintf(a.sys.err, "the model has %s that other settings do not have: these are looked for, and what there is is the baseline\n", diag.Count(n, "error"))
 	return nil
@@ -61,21 +66,39 @@ func (a *app) mendable(m loaded, space *tuning.Space) error {
 // unreachedRule is the rule about thresholds of ECN that no queue comes to.
 const unreachedRule = "ecn-never-marks"
 
-// unreached names what is moved of a ramp that no queue comes to, where what would bring it there is not moved; "" = nothing.
-func unreached(l diag.List, vars []tuning.Variable) string {
-	if !slices.ContainsFunc(l, func(f diag.Finding) bool { return f.Rule == unreachedRule }) {
-		return ""
-	}
-	var names []string
-	for i := range vars {
-		switch name, _, _ := strings.Cut(vars[i].Name, "@"); name {
-		case tuning.Kmax:
-			return ""
-		case tuning.KminRatio, tuning.Pmax:
-			names = append(names, vars[i].Name)
+// unreached names what is moved of ramps that no queue comes to, where what would bring one of them there is not moved, and what that would be.
+func unreached(net *intent.Net, l diag.List, vars []tuning.Variable) (names, lacks []string) {
+	on := map[string]bool{} // the devices with such a ramp
+	for _, f := range l {
+		for _, name := range f.Devices {
+			on[name] = on[name] || f.Rule == unreachedRule
 		}
 	}
-	return strings.Join(names, " and ")
+	within := func(scope, device string) bool {
+		d := net.Device(device)
+		return on[device] && (scope == "" || scope == device || d != nil && d.Role == scope)
+	}
+	for i := range vars {
+		name, scope, _ := strings.Cut(vars[i].Name, "@")
+		if name != tuning.KminRatio && name != tuning.Pmax {
+			continue
+		}
+		some, moved := false, false
+		for device := range on {
+			some = some || within(scope, device)
+			moved = moved || within(scope, device) && slices.ContainsFunc(vars, func(v tuning.Variable) bool {
+				name, scope, _ := strings.Cut(v.Name, "@")
+				return name == tuning.Kmax && within(scope, device)
+			})
+		}
+		if lack := tuning.Kmax + strings.TrimPrefix(vars[i].Name, name); some && !moved {
+			names = append(names, vars[i].Name)
+			if !slices.Contains(lacks, lack) {
+				lacks = append(lacks, lack)
+			}
+		}
+	}
+	return names, lacks
 }
 
 // tuneCosts says in an experiment what moving its variables costs, what is written, and which ports share what is edited. Where devices are
