@@ -81,8 +81,12 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 	if unread != nil {
 		return diskWords(errors.Join(err, unread))
 	}
-	if r.Outcome == nil { // the journal has no end, and this was one
+	switch {
+	case r.Outcome != nil:
+	case o.State != "": // the journal has no end, and this was one
 		r.Outcome, r.State = &o, o.State
+	default: // it did not begin: the process that is at work on it is this one
+		r.State = told.State(false)
 	}
 	if e := a.showTuned(r, told, false, json); e != nil {
 		return e
@@ -130,7 +134,7 @@ func (a *app) tuneEnd(ctx context.Context, r *tuneJSON, o *tuning.Outcome, err e
 	again := a.command("tune", "resume", r.ID) + " goes on"
 	switch {
 	case o.State == tuning.NeedsHands:
-		return fail(exitNeedsHands, "then "+again, "the baseline is not back: %s", diag.OneLine(o.Left))
+		return fail(exitNeedsHands, "when that is mended, "+again, "the baseline is not back: %s", diag.OneLine(o.Left))
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return fail(exitInterrupted, again, "%w; %s", context.Cause(ctx), baseline(r, o))
 	case isFull(err):
@@ -218,7 +222,7 @@ func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
 	case r.State == tuning.Running:
 		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", r.ID)
 	case b == h.Budget() && spent:
-		return fail(exitError, shows+"; "+a.command("tune", "resume", r.ID, moreOf(b))+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
+		return fail(exitError, shows+"; "+a.command(append([]string{"tune", "resume", r.ID}, moreOf(b)...)...)+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
 	case b != h.Budget():
 		if err := h.Enough(b); err != nil {
 			return fail(exitUsage, "give more", "experiment %s: %w; nothing was done", r.ID, err)
@@ -227,12 +231,15 @@ func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
 	return nil
 }
 
-// moreOf is a flag for twice the budget that an experiment had.
-func moreOf(b tuning.Budget) string {
+// moreOf are the flags for twice the budget that an experiment had, of runs and of time: whichever was spent, more of the other alone takes it nowhere.
+func moreOf(b tuning.Budget) (flags []string) {
 	if b.Runs > 0 {
-		return "--max-runs " + strconv.Itoa(2*b.Runs)
+		flags = append(flags, "--max-runs", strconv.Itoa(2*b.Runs))
 	}
-	return "--max-time " + time.Duration(2*b.Time).String()
+	if b.Time > 0 {
+		flags = append(flags, "--max-time", time.Duration(2*b.Time).String())
+	}
+	return flags
 }
 
 func (a *app) runTuneResume(ctx context.Context, name string, more moreFlags) error {
@@ -260,7 +267,7 @@ func (a *app) runTuneResume(ctx context.Context, name string, more moreFlags) er
 	}
 	o.yes = o.yes || more.yes
 	if a.readOnly && o.runner != runnerSim {
-		return fail(exitRefused, "leave --read-only away", "tune resume: %w", drivers.ErrReadOnly)
+		return fail(exitRefused, "leave --read-only out", "tune resume: %w", drivers.ErrReadOnly)
 	}
 	if len(a.fabric) == 0 {
 		a.fabric = h.Begin.Context.Layers

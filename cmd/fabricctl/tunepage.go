@@ -455,7 +455,7 @@ func (p *tunedPage) again() []report.Block {
 		report.Code{Lang: "sh", Text: p.command("tune", "replay", p.ID) + "\n" + p.command("tune", "diff", p.ID)},
 	}
 	if u := p.Looked; u != nil && u.Command != "" {
-		blocks = append(blocks, report.Text("What would confirm "+u.Change+", if it is so:"), report.Code{Lang: "sh", Text: diag.Line(u.Command)})
+		blocks = append(blocks, report.Text("Once more on other seeds, with as many pairs as would confirm "+u.Change+" if it is so:"), report.Code{Lang: "sh", Text: diag.Line(u.Command)})
 	}
 	return blocks
 }

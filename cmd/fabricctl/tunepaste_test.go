@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/tuning"
 	"github.com/fabricctl/fabricctl/tuning/stats"
@@ -167,7 +170,7 @@ func TestUnconfirmed(t *testing.T) {
 			J: &stats.Interval{Est: est, Low: est - half, High: est + half, N: 20, Conf: 0.99}, Arms: []tuning.Arm{{Setting: start}, {Setting: best}},
 		}
 		r := &tuneJSON{ID: "x", State: tuning.Done, Outcome: &tuning.Outcome{State: tuning.Done, Verdict: v, Best: start, Confirmed: c, Spent: spent}}
-		r.Begin = tuning.Begin{Vars: vars, Start: start, Looks: tuning.Looks{Confirm: 20}, Budget: tuning.Budget{Runs: 110}}
+		r.Begin = tuning.Begin{Vars: vars, Start: start, Seed: 3, Looks: tuning.Looks{Confirm: 20}, Budget: tuning.Budget{Runs: 110}}
 		r.Begin.Context.Command = []string{"tune", "run", "-f", "m d", "--confirm", "20", "--max-runs=110", "--seed", "3"}
 		r.Budget = r.Begin.Budget
 		return r
@@ -181,16 +184,47 @@ func TestUnconfirmed(t *testing.T) {
 	slow := with(tuning.HostBound, 0.03, 0.01, false)
 	limit := with(tuning.NoDifference, 0.03, 0.01, false)
 	limit.State = tuning.Tripped
+	timed := func(r *tuneJSON) *tuneJSON {
+		r.Budget.Time = units.Duration(10 * time.Minute)
+		r.Begin.Context.Command = append(r.Begin.Context.Command, "--max-time", "10m", "--yes")
+		return r
+	}
+	endless := timed(with(tuning.NoDifference, 0.01, 0.015, false))
+	endless.Budget = tuning.Budget{}
+	spoiled := with(tuning.NoDifference, 0.01, 0.015, false)
+	spoiled.Runs, spoiled.Rejected = 100, 20
+	least := with(tuning.Worse, -0.001, 0.02, false) // its median alone looks bad
+	tied := with(tuning.NoDifference, 0.002, 0.002, false)
+	tied.Begin.Objective.Tie = 0.005
+	first := func(goodput, half, tail, by float64) *tuneJSON { // J says the opposite of what comes first
+		r := with(tuning.NoDifference, -0.02*goodput/max(math.Abs(goodput), 1e-9), 0.1, false)
+		r.Begin.Objective = tuning.Objective{Lexicographic: true, Tie: 0.01}
+		r.Outcome.Confirmed.Goodput = &stats.Interval{Est: goodput, Low: goodput - half, High: goodput + half, N: 20, Conf: 0.99}
+		if by > 0 {
+			r.Outcome.Confirmed.Tail = &stats.Interval{Est: tail, Low: tail - by, High: tail + by, N: 20, Conf: 0.99}
+		}
+		return r
+	}
 	for _, x := range []struct {
 		name, why, command string
 		r                  *tuneJSON
 	}{
-		{"few pairs", "20 pairs of runs on fresh seeds are too few to be sure of +1.0 % J, which takes about 101", "fabricctl tune run -f 'm d' --seed 3 --confirm 101 --max-runs 282", with(tuning.NoDifference, 0.01, 0.015, false)},
+		{"few pairs", "20 pairs of runs on fresh seeds are too few to be sure of +1.0 % J, which takes about 101", "fabricctl tune run -f 'm d' --confirm 101 --seed 4 --max-runs 289", with(tuning.NoDifference, 0.01, 0.015, false)},
 		{"too many pairs", "20 pairs of runs on fresh seeds are too few to be sure of +0.1 % J, which takes about 10094, and 250 is the most: take it for no difference", "", with(tuning.NoDifference, 0.001, 0.015, false)},
 		{"luck", "it does not look better any more on fresh seeds: the search was lucky", "", with(tuning.NoDifference, -0.01, 0.02, false)},
-		{"worse", "it is surely worse on fresh seeds: the search was lucky", "", with(tuning.Worse, -0.03, 0.01, false)},
+		{"worse", "it is worse on fresh seeds: the search was lucky", "", with(tuning.Worse, -0.03, 0.01, false)},
 		{"limit on fresh seeds", "it breaks a limit on fresh seeds", "", with(tuning.Infeasible, 0.03, 0.01, false)},
-		{"not measured", "too few runs on fresh seeds could be compared", "fabricctl tune run -f 'm d' --seed 3 --confirm 20 --max-runs 110", with(tuning.Undecided, 0, 1, false)},
+		{"not measured", "too few runs on fresh seeds could be compared", "fabricctl tune run -f 'm d' --confirm 20 --seed 4 --max-runs 110", with(tuning.Undecided, 0, 1, false)},
+		{"few pairs in a time", "20 pairs of runs on fresh seeds are too few to be sure of +1.0 % J, which takes about 101", "fabricctl tune run -f 'm d' --yes --confirm 101 --seed 4 --max-runs 289 --max-time 28m54s", timed(with(tuning.NoDifference, 0.01, 0.015, false))},
+		{"few pairs, no limit any more", "20 pairs of runs on fresh seeds are too few to be sure of +1.0 % J, which takes about 101", "fabricctl tune run -f 'm d' --yes --confirm 101 --seed 4 --max-runs 0", endless},
+		{"few pairs, many rejected", "20 pairs of runs on fresh seeds are too few to be sure of +1.0 % J, which takes about 101", "fabricctl tune run -f 'm d' --confirm 101 --seed 4 --max-runs 328", spoiled},
+		{"worse by its median", "it is worse on fresh seeds: the search was lucky", "", least},
+		{"tie", "on fresh seeds it makes +0.4 % J at most, and up to 0.5 % count as no difference", "", tied},
+		{"goodput first", "20 pairs of runs on fresh seeds are too few to be sure of goodput +2.0 %, which takes about 101", "fabricctl tune run -f 'm d' --confirm 101 --seed 4 --max-runs 289", first(0.02, 0.03, 0, 0)},
+		{"goodput is within the tie", "on fresh seeds it makes goodput +0.5 %, and up to 1 % count as no difference", "", first(0.005, 0.03, 0.1, 0.01)},
+		{"latency among those within it", "20 pairs of runs on fresh seeds are too few to be sure of p99.9 -9.5 %, which takes about 101", "fabricctl tune run -f 'm d' --confirm 101 --seed 4 --max-runs 289", first(-0.005, 0.02, -0.1, 0.15)},
+		{"goodput is less", "it does not look better any more on fresh seeds: the search was lucky", "", first(-0.02, 0.03, -0.1, 0.15)},
+		{"time spent", "the budget was spent", "fabricctl tune resume x --max-runs 220 --max-time 20m0s", timed(with(tuning.NoDifference, 0.01, 0.015, true))},
 		{"spent in the confirmation", "the budget was spent", "fabricctl tune resume x --max-runs 220", with(tuning.NoDifference, 0.01, 0.015, true)},
 		{"spent before it", "the budget was spent", "fabricctl tune resume x --max-runs 220", cut},
 		{"died", "the experiment has not come to its end", "fabricctl tune resume x", died},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/model/diag"
@@ -49,7 +50,7 @@ func (a *app) unconfirmedOf(r *tuneJSON, h *tuning.History) *unconfirmed {
 	case o == nil || o.State == tuning.NeedsHands || r.State == tuning.Stopped && !o.Spent:
 		u.Why, u.Command = "the experiment has not come to its end", resume
 	case o.Spent && (c == nil || c.Verdict == tuning.NoDifference):
-		u.Why, u.Command = "the budget was spent", a.command("tune", "resume", r.ID, moreOf(r.Budget))
+		u.Why, u.Command = "the budget was spent", a.command(append([]string{"tune", "resume", r.ID}, moreOf(r.Budget)...)...)
 	case c == nil:
 		u.Why = "nothing was confirmed"
 	default:
@@ -88,19 +89,25 @@ const sure = (2.576 + 1.282) / 2.576
 
 // doubts say why a confirmation did not find a setting better, and how many pairs of runs would.
 func (a *app) doubts(u *unconfirmed, r *tuneJSON, c *tuning.Decision) {
+	o := &r.Begin.Objective
+	g := gained(o, c)
 	switch {
 	case c.Verdict == tuning.Infeasible:
 		u.Why = "it breaks a limit on fresh seeds"
 	case c.Verdict == tuning.Worse:
-		u.Why = "it is surely worse on fresh seeds: the search was lucky"
-	case c.J == nil || c.Verdict == tuning.Undecided:
+		u.Why = "it is worse on fresh seeds: the search was lucky"
+	case g == nil || c.Verdict == tuning.Undecided:
 		u.Why, u.Command = "too few runs on fresh seeds could be compared", a.runAgain(r, c, r.Begin.Looks.Confirm)
-	case c.J.Est <= 0:
+	case g.by.Est <= 0:
 		u.Why = "it does not look better any more on fresh seeds: the search was lucky"
+	case o.Lexicographic && g.by.Est <= g.tie: // what looks no better than that is never preferred, however sure it is
+		u.Why = fmt.Sprintf("on fresh seeds it makes %s, and up to %.3g %% count as no difference", g.words(g.by.Est), 100*g.tie)
+	case g.by.High <= g.tie:
+		u.Why = fmt.Sprintf("on fresh seeds it makes %s at most, and up to %.3g %% count as no difference", g.words(g.by.High), 100*g.tie)
 	default:
-		half := (c.J.High - c.J.Low) / 2
-		pairs := math.Ceil(float64(c.J.N) * math.Pow(sure*half/c.J.Est, 2))
-		u.Why = fmt.Sprintf("%s too few to be sure of %s %% J, which takes about %.0f", diag.Plural(c.J.N, "pair of runs on fresh seeds is", "pairs of runs on fresh seeds are"), percent(c.J.Est), pairs)
+		half := (g.by.High - g.by.Low) / 2
+		pairs := math.Ceil(float64(g.by.N) * math.Pow(sure*half/g.by.Est, 2))
+		u.Why = fmt.Sprintf("%s too few to be sure of %s, which takes about %.0f", diag.Plural(g.by.N, "pair of runs on fresh seeds is", "pairs of runs on fresh seeds are"), g.words(g.by.Est), pairs)
 		if pairs > tuning.MostConfirm {
 			u.Why += fmt.Sprintf(", and %d is the most: take it for no difference", tuning.MostConfirm)
 			return
@@ -109,20 +116,55 @@ func (a *app) doubts(u *unconfirmed, r *tuneJSON, c *tuning.Decision) {
 	}
 }
 
-// runAgain is the command of an experiment with another number of pairs to confirm, and a budget that has room for them: with the simulator the search comes to
-// the same.
-func (a *app) runAgain(r *tuneJSON, c *tuning.Decision, pairs int) string {
-	words := []string{"fabricctl"}
-	for i, w := range r.Begin.Context.Command {
-		if w == "--confirm" || w == "--max-runs" || i > 0 && (r.Begin.Context.Command[i-1] == "--confirm" || r.Begin.Context.Command[i-1] == "--max-runs") ||
-			strings.HasPrefix(w, "--confirm=") || strings.HasPrefix(w, "--max-runs=") {
-			continue
-		}
-		words = append(words, quote(w))
+// gain is what a confirmation is decided by.
+type gain struct {
+	by    stats.Interval       // more than 0 is better
+	tie   float64              // up to here it counts as no difference; 0 = whatever is sure counts
+	words func(float64) string // so much of it, for people
+}
+
+// gained is what a confirmation was decided by: J; or of a lexicographic objective goodput, unless that is within a tie of what there was and latency
+// is what looks better. nil = there is nothing to compare.
+func gained(o *tuning.Objective, c *tuning.Decision) *gain {
+	switch good, tail := c.Goodput, c.Tail; {
+	case !o.Lexicographic && c.J != nil:
+		return &gain{*c.J, o.Tie, func(x float64) string { return percent(x) + " % J" }}
+	case !o.Lexicographic || good == nil:
+		return nil
+	case good.Est <= o.Tie && good.Est > -o.Tie && tail != nil && tail.Est < 0:
+		less := stats.Interval{Est: -tail.Est, Low: -tail.High, High: -tail.Low, N: tail.N, Conf: tail.Conf}
+		return &gain{less, 0, func(x float64) string { return "p99.9 " + percent(math.Expm1(-x)) + " %" }}
+	default:
+		return &gain{*good, o.Tie, func(x float64) string { return "goodput " + percent(math.Expm1(x)) + " %" }}
 	}
-	words = append(words, "--confirm", strconv.Itoa(pairs))
-	if most := r.Begin.Budget.Runs; most > 0 {
-		words = append(words, "--max-runs", strconv.Itoa(max(most, c.Total-c.Runs+2*pairs+2*pairs/10)))
+}
+
+// runAgain is the command of an experiment with another number of pairs to confirm, and a budget that has room for them. It is made on other seeds: on
+// the same ones the confirmation would begin with the runs that have said how many it takes.
+func (a *app) runAgain(r *tuneJSON, c *tuning.Decision, pairs int) string {
+	words, timed := []string{"fabricctl"}, false
+	argv := r.Begin.Context.Command
+	for i := 0; i < len(argv); i++ {
+		switch flag, _, joined := strings.Cut(argv[i], "="); flag {
+		case "--confirm", "--max-runs", "--max-time", "--seed":
+			timed = timed || flag == "--max-time"
+			if !joined {
+				i++
+			}
+		default:
+			words = append(words, quote(argv[i]))
+		}
+	}
+	need := c.Total - c.Runs + 2*pairs
+	need += tuning.Spare(need, r.Rejected, r.Runs) // what is rejected, and a search that takes longer on other seeds
+	most := r.Budget
+	if most.Runs > 0 {
+		most.Runs = max(most.Runs, need)
+	}
+	words = append(words, "--confirm", strconv.Itoa(pairs), "--seed", strconv.FormatUint(r.Begin.Seed+1, 10), "--max-runs", strconv.Itoa(most.Runs))
+	if timed && most.Time > 0 {
+		longer := time.Duration(float64(most.Time) * max(1, float64(need)/float64(max(c.Total, 1))))
+		words = append(words, "--max-time", (longer + time.Second - 1).Truncate(time.Second).String())
 	}
 	return a.remember(strings.Join(words, " "))
 }
