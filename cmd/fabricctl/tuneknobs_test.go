@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -96,5 +98,55 @@ func TestExternalsResumed(t *testing.T) {
 	specs, k, err := a.externals(t.Context(), file, "pod1", map[string]float64{"a": 3})
 	if err != nil || k == nil || len(specs) != 2 || specs[0].Now != 3 || specs[1].Now != 8 {
 		t.Errorf("%+v, %v", specs, err)
+	}
+}
+
+// TestKnobsOfTheLiving: what an experiment that lives has moved is no baseline of another one, though its lease was broken. Once its process is gone, it is
+// set back.
+func TestKnobsOfTheLiving(t *testing.T) {
+	a := &app{sys: quiet(), stateDir: t.TempDir()}
+	a.sys.env = os.Getenv
+	dir, err := a.tuneDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockTune(t.Context(), dir, "exp-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := filepath.Join(t.TempDir(), "held")
+	log, err := journal.Create(tunePath(dir, "exp-1"), journal.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := tuning.Variable{Name: "queue-limit", Low: 1, High: 100, External: &tuning.External{
+		Set: []string{program(t, dir, "set", `echo "$2" >"$1"`), held, "{value}"}, Read: []string{"cat", held},
+	}}
+	begin := tuning.Begin{
+		Schema: tuning.RecordSchema, Context: tuning.Context{Fabric: "pod1"}, Vars: []tuning.Variable{limit},
+		Base: tuning.Setting{42}, Start: tuning.Setting{42}, Externals: map[string]float64{"queue-limit": 42},
+	}
+	if err := log.Append("begin", begin); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.knobsBack(t.Context(), "pod1"); err != nil {
+		t.Errorf("before it has moved any: %v", err)
+	}
+	if err := errors.Join(log.Append("apply", tuning.Trial{N: 1, Setting: tuning.Setting{7}}), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	err = a.knobsBack(t.Context(), "pod1")
+	if exitCode(t.Context(), err) != exitRefused || !strings.Contains(err.Error(), "tuning experiment exp-1 is at work on fabric pod1 and has moved queue-limit: ") {
+		t.Errorf("it is at work: %v", err)
+	}
+	if err := a.knobsBack(t.Context(), "pod2"); err != nil {
+		t.Errorf("of another fabric: %v", err)
+	}
+	unlock()
+	if err := a.knobsBack(t.Context(), "pod1"); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := os.ReadFile(held); string(was) != "42\n" {
+		t.Errorf("%q holds: %v", was, err)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/model/journal"
@@ -11,7 +14,8 @@ import (
 )
 
 // knobsBack sets back external variables that dead experiments on a fabric have left moved, and says so. What they have left on devices is
-// the business of who takes their lease.
+// the business of who takes their lease. An experiment that lives, and has moved some, is an error: it sets them back at its end whoever has the
+// lease by then, and until then what they hold is no baseline.
 func (a *app) knobsBack(ctx context.Context, fabric string) error {
 	all, err := a.allTuned()
 	if err != nil {
@@ -22,12 +26,16 @@ func (a *app) knobsBack(ctx context.Context, fabric string) error {
 		return err
 	}
 	for _, s := range all {
-		if s.Fabric != fabric || s.State != tuning.Dead && s.State != tuning.NeedsHands {
+		if s.Fabric != fabric || s.State != tuning.Dead && s.State != tuning.NeedsHands && s.State != tuning.Running {
 			continue
 		}
-		_, h, err := a.tuned(s.ID)
+		r, h, err := a.tuned(s.ID)
 		if err != nil || !h.Touched || len(h.Begin.Externals) == 0 {
 			continue // a journal that cannot be read is said to be so by list
+		}
+		if r.State == tuning.Running {
+			return fail(exitRefused, "wait until it has ended, or interrupt it, which sets them back; where its process hangs, kill it: whoever begins next sets them back then",
+				"tuning experiment %s is at work on fabric %s and has moved %s: what that holds now is no baseline", s.ID, fabric, strings.Join(slices.Sorted(maps.Keys(h.Begin.Externals)), ", "))
 		}
 		if err := a.recoverTuned(ctx, dir, s.ID, h, tuning.Lab{Knobs: a.knobs(fabric)}); err != nil {
 			return err
