@@ -85,8 +85,9 @@ func (a *app) newLockBreak() *cobra.Command {
 		Use:   "break FABRIC",
 		Short: "Break a fabric's lease; its holder is fenced out before its next write",
 		Long: `Break a fabric's lease. That of a holder whose time is up, or whose process on this host is gone, is broken at once. One that is held is shown, with
-who has it and when it was renewed last, and asked about, unless --yes is given; where nobody can be asked, --yes is needed (exit 4). The holder writes
-nothing any more, not even what would take back its last change: finish that with runs resume, runs rollback or tune resume.`,
+who has it and when it was renewed last, and asked about, unless --yes is given; where nobody can be asked, --yes is needed (exit 4). What was shown is what
+is broken: when it was given back or somebody else has taken it meanwhile, nothing is done (exit 4). The holder writes nothing any more, not even what would
+take back its last change: finish that with runs resume, runs rollback or tune resume.`,
 		Example: "  fabricctl lock break pod1\n  fabricctl lock break pod1 --yes",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -122,8 +123,20 @@ func (a *app) runLockBreak(ctx context.Context, fabric string, yes bool) error {
 			return err
 		}
 	}
-	was, err := journal.Break(ctx, journal.LeasePath(dir, fabric), journal.Options{Now: time.Now})
-	if err != nil {
+	return a.breakLease(ctx, dir, fabric, l, json)
+}
+
+// breakLease breaks the lease of a fabric that was seen, and no other.
+func (a *app) breakLease(ctx context.Context, dir, fabric string, seen journal.Lease, json bool) error {
+	was, err := journal.Break(ctx, journal.LeasePath(dir, fabric), seen, journal.Options{Now: time.Now})
+	switch {
+	case errors.Is(err, journal.ErrOtherLease):
+		now := "nobody holds it any more"
+		if was.Fence > 0 && was.Free == "" {
+			now = was.Owner + " holds it for " + a.heldFor(&was)
+		}
+		return fail(exitRefused, a.command("lock", "list")+" shows the leases", "the lease of fabric %s was not broken: %w: %s", fabric, err, now)
+	case err != nil:
 		return err
 	}
 	if json {

@@ -63,7 +63,7 @@ func TestTuneHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := journal.Break(t.Context(), journal.LeasePath(rollout.LeasesDir(dir), m.net.Fabric), journal.Options{Now: x.exp.Now}); err != nil {
+	if _, err := journal.Break(t.Context(), journal.LeasePath(rollout.LeasesDir(dir), m.net.Fabric), x.hold.lease.Lease(), journal.Options{Now: x.exp.Now}); err != nil {
 		t.Fatal(err)
 	}
 	made := &counting{}

@@ -428,13 +428,13 @@ func TestFencedOut(t *testing.T) {
 		f.e.Hook = func(point string) {
 			if point == c.at && !armed && f.boxes["s1"].opens > 1 {
 				armed = true
-				journal.Break(context.Background(), journal.LeasePath(LeasesDir(f.e.StateDir), "pod1"), journal.Options{Now: f.e.Now})
+				f.breakLease(t)
 			}
 		}
 		if c.at == "journal.fsync.before" { // before the first write
 			f.e.Hook = nil
 			f.boxes["s1"].onRead = func(int) error {
-				journal.Break(context.Background(), journal.LeasePath(LeasesDir(f.e.StateDir), "pod1"), journal.Options{Now: f.e.Now})
+				f.breakLease(t)
 				return nil
 			}
 		}

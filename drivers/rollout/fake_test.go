@@ -16,6 +16,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
 	"github.com/fabricctl/fabricctl/model/intent"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/model/lint"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/profiles"
@@ -474,6 +475,19 @@ type fabric struct {
 }
 
 // newFabric has the switches s1, s2 and the host h1, each with an old and a wanted configuration of two phases.
+// breakLease breaks the lease of the fabric, whoever holds it.
+func (f *fabric) breakLease(t *testing.T) {
+	t.Helper()
+	path := journal.LeasePath(LeasesDir(f.e.StateDir), "pod1")
+	l, err := journal.ReadLease(path)
+	if err == nil {
+		_, err = journal.Break(context.Background(), path, l, journal.Options{Now: f.e.Now})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func newFabric(dir string, names ...string) *fabric {
 	f := &fabric{want: map[string]render.Config{}, boxes: map[string]*box{}, net: &intent.Net{Fabric: "pod1"}, now: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)}
 	d := testDialect(f.want)

@@ -119,8 +119,8 @@ func TestInterruptOverThePlansConnection(t *testing.T) {
 func TestStoppedOverThePlansConnection(t *testing.T) {
 	for what, stop := range map[string]func(*testing.T, *fabric){
 		"held": func(t *testing.T, f *fabric) { f.hold(t, "s1", "") },
-		"fenced": func(_ *testing.T, f *fabric) {
-			journal.Break(context.Background(), journal.LeasePath(LeasesDir(f.e.StateDir), "pod1"), journal.Options{Now: f.e.Now})
+		"fenced": func(t *testing.T, f *fabric) {
+			f.breakLease(t)
 		},
 	} {
 		f := newFabric(stateDir(t), "s1")

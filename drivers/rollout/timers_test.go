@@ -10,7 +10,6 @@ import (
 
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/model/diag"
-	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/render"
 )
 
@@ -62,7 +61,7 @@ func TestPlanNamesOwnTimer(t *testing.T) {
 	p := f.plan(t)
 	f.e.Hook = func(point string) {
 		if point == "device.commit.before" {
-			journal.Break(context.Background(), journal.LeasePath(LeasesDir(f.e.StateDir), "pod1"), journal.Options{Now: f.e.Now})
+			f.breakLease(t)
 		}
 	}
 	r, err := f.e.Apply(context.Background(), p, leave)

@@ -195,9 +195,7 @@ func TestTrialUnderLostLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := f.plan(t)
-	if _, err := journal.Break(context.Background(), journal.LeasePath(LeasesDir(f.e.StateDir), "pod1"), journal.Options{Now: f.e.Now}); err != nil {
-		t.Fatal(err)
-	}
+	f.breakLease(t)
 	if r, err := f.e.Apply(context.Background(), p, trial); !errors.Is(err, journal.ErrFenced) || f.boxes["s1"].writes > 0 {
 		t.Errorf("%+v, %v, %d writes", r, err, f.boxes["s1"].writes)
 	}

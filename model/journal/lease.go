@@ -181,15 +181,22 @@ func Acquire(ctx context.Context, dir, name string, h Holder, ttl time.Duration,
 	return held, nil
 }
 
-// Break ends a lease whoever holds it, and returns what it was. The holder is fenced out. A damaged file is repaired,
-// with a fence above any that can have been in it.
-func Break(ctx context.Context, path string, o Options) (was Lease, err error) {
+// ErrOtherLease is returned by Break when the lease is not the one any more that was to be broken.
+var ErrOtherLease = errors.New("it has changed hands meanwhile")
+
+// Break ends the lease that was seen, whoever holds it: its holder is fenced out. It returns what stands there; when that is not what was seen,
+// because it was given back or taken by another run since, nothing is done (ErrOtherLease). A damaged file, which is seen as the zero
+// Lease, is repaired with a fence above any that can have been in it.
+func Break(ctx context.Context, path string, seen Lease, o Options) (was Lease, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return was, fmt.Errorf("lease: %w", err)
 	}
 	err = guarded(ctx, path, func() error {
 		next, err := ReadLease(path)
 		was = next
+		if next.Fence != seen.Fence || next.Free != seen.Free {
+			return ErrOtherLease
+		}
 		if err != nil { // fences count up from 1, one per run: seconds since 1970 are above them
 			next = Lease{Name: strings.TrimSuffix(filepath.Base(path), ".json"), Fence: uint64(o.Now().Unix())}
 		}

@@ -123,7 +123,7 @@ func TestKeep(t *testing.T) {
 		if now := time.Now(); told.Load() != 0 || !a.Lease().Expires.After(now) {
 			t.Errorf("at %v it expires at %v, and somebody was told %d times", now, a.Lease().Expires, told.Load())
 		}
-		if _, err := Break(t.Context(), a.path, Options{Now: time.Now}); err != nil {
+		if _, err := Break(t.Context(), a.path, a.Lease(), Options{Now: time.Now}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(ttl)
@@ -143,7 +143,7 @@ func TestBreak(t *testing.T) {
 	ctx, dir, c := context.Background(), tempDir(t), &at{}
 	a := takes(t, dir, elsewhere("run-a"), c.options())
 	path := LeasePath(dir, "pod1")
-	was, err := Break(ctx, path, c.options())
+	was, err := Break(ctx, path, a.Lease(), c.options())
 	if err != nil || was.Run != "run-a" {
 		t.Errorf("broke %+v, %v", was, err)
 	}
@@ -163,15 +163,49 @@ func TestBreak(t *testing.T) {
 		if _, err := Leases(dir); err == nil {
 			t.Errorf("%q was listed as a lease", bad)
 		}
-		if _, err := Break(ctx, path, c.options()); err != nil {
+		if _, err := Break(ctx, path, a.Lease(), c.options()); !errors.Is(err, ErrOtherLease) {
+			t.Errorf("break of %q, which was not seen: %v", bad, err)
+		}
+		if _, err := Break(ctx, path, Lease{}, c.options()); err != nil {
 			t.Errorf("break of %q: %v", bad, err)
 		}
 		if l := takes(t, dir, elsewhere("run-c"), c.options()); l.Lease().Fence <= 3 || l.Lease().Name != "pod1" {
 			t.Errorf("after repair of %q: %+v", bad, l.Lease())
 		}
 	}
-	if _, err := Break(ctx, LeasePath(dir, "none"), c.options()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Break(ctx, LeasePath(dir, "none"), Lease{}, c.options()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("break of nothing: %v", err)
+	}
+}
+
+// What was seen is what is broken: a lease that was given back meanwhile, and one that somebody else has taken since, are left alone.
+func TestBreakOfAnother(t *testing.T) {
+	ctx, dir, c := context.Background(), tempDir(t), &at{}
+	a := takes(t, dir, elsewhere("run-a"), c.options())
+	seen := a.Lease()
+	if err := a.Renew(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := Break(ctx, a.path, seen, c.options()); !errors.Is(err, ErrOtherLease) || was.Free != "released" {
+		t.Errorf("broke %+v, %v", was, err)
+	}
+	b := takes(t, dir, elsewhere("run-b"), c.options())
+	for _, seen := range []Lease{seen, {}} {
+		if was, err := Break(ctx, a.path, seen, c.options()); !errors.Is(err, ErrOtherLease) || was.Run != "run-b" {
+			t.Errorf("broke %+v, %v", was, err)
+		}
+	}
+	if err := b.Check(ctx); err != nil {
+		t.Errorf("who has taken it since: %v", err)
+	}
+	if err := b.Renew(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Break(ctx, a.path, b.l, c.options()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -314,8 +348,11 @@ func TestLeaseProperty(t *testing.T) {
 				last = h.Lease().Fence
 				all = append(all, h)
 			},
-			"pass":  func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 12).Draw(t, "minutes")) * time.Minute) },
-			"break": func(t *rapid.T) { Break(ctx, LeasePath(dir, "pod1"), c.options()) },
+			"pass": func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 12).Draw(t, "minutes")) * time.Minute) },
+			"break": func(t *rapid.T) {
+				seen, _ := ReadLease(LeasePath(dir, "pod1"))
+				Break(ctx, LeasePath(dir, "pod1"), seen, c.options())
+			},
 			"release": func(t *rapid.T) {
 				if len(all) > 0 {
 					rapid.SampledFrom(all).Draw(t, "who").Release(ctx)
