@@ -57,7 +57,7 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 	pairs := t.confirmPairs()
 	for n := t.e.Looks.Confirm; ; n = min(n+t.e.Looks.Confirm, pairs) {
 		if err := t.bring(ctx, n, a, b); errors.Is(err, errBudget) && d.J != nil {
-			d.Reason = "on fresh seeds it is not surely better, the budget has no more of them, and what there is is kept: J " + percent(*d.J)
+			d.Reason = "on fresh seeds it is not surely better, the budget has no more of them, and what there is is kept: " + t.difference(&d)
 			d.Arms = []Arm{a.shown(""), b.shown("")}
 			t.cut = true
 			return t.decide(d)
@@ -83,22 +83,22 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 				pairs = max(pairs, 2*t.e.Looks.Confirm)
 				continue
 			case bad || worse:
-				d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: J "+percent(*d.J)
+				d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: "+t.difference(&d)
 			default:
 				d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds the least value holds: "+t.stands(&d)
 			}
 		case !o.Lexicographic && d.J.Low > 0 || o.Lexicographic && t.prefers(&d, o):
-			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds it is better: J "+percent(*d.J)
+			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds it is better: "+t.difference(&d)
 		case d.J.High < 0:
-			d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: J "+percent(*d.J)
+			d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: "+t.difference(&d)
 		case n < pairs && t.mayPay(&d):
 			continue
 		default:
-			d.Reason = "on fresh seeds it is not surely better, and what there is is kept: J " + percent(*d.J)
+			d.Reason = "on fresh seeds it is not surely better, and what there is is kept: " + t.difference(&d)
 		}
 		if failed := cmp.Or(b.left, b.broken(o)); (failed != "" || d.Verdict == Worse && t.leastMoved()) && t.raise() {
 			if failed == "" {
-				failed = "J " + percent(*d.J)
+				failed = t.difference(&d)
 			}
 			d.To, d.Reason = t.cur.setting, fmt.Sprintf("%s does not hold on fresh seeds: %s; the next that held is %s", t.words(b.setting), failed, t.words(t.cur.setting))
 			if _, err := t.decide(d); err != nil {
@@ -108,6 +108,18 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 		}
 		return t.decide(d)
 	}
+}
+
+// difference is what was found of a comparison, in what comes first.
+func (t *tuner) difference(d *Decision) string {
+	if !t.e.Objective.Lexicographic {
+		return "J " + percent(*d.J)
+	}
+	words := "goodput " + percent(*d.Goodput)
+	if d.Tail != nil {
+		words += "; p99.9 " + percent(*d.Tail)
+	}
+	return words
 }
 
 // mayPay reports whether what was compared may still be better by more than a tie.

@@ -364,10 +364,7 @@ func (r *race) judge(d *Decision, rival, lead *arm, broken string) {
 		d.Verdict, d.Reason = Worse, fmt.Sprintf("the best of the others is worse: %s, J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
 	case o.Lexicographic && lead != r.cur && t.prefers(d, o):
 		d.To, d.Verdict = lead.setting, Better
-		d.Reason = fmt.Sprintf("%s: goodput %s", t.change(r.cur.setting, lead.setting), percent(*d.Goodput))
-		if d.Tail != nil {
-			d.Reason += "; p99.9 " + percent(*d.Tail)
-		}
+		d.Reason = t.change(r.cur.setting, lead.setting) + ": " + t.difference(d)
 	case o.Lexicographic || lead == r.cur || gain <= o.Tie:
 		d.Verdict, d.Reason = NoDifference, fmt.Sprintf("what there is is kept: %s makes J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
 	case main.Low > 0:

@@ -271,7 +271,7 @@ func (t *tuner) conclude(o *Outcome, err error) {
 		case c.J == nil:
 			o.Words += " is better: " + c.Reason
 		default:
-			o.Words += " is better: J " + percent(*c.J)
+			o.Words += " is better: " + t.difference(c)
 		}
 	case c != nil:
 		o.Verdict, o.Words = c.Verdict, c.Reason

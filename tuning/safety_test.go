@@ -668,6 +668,9 @@ func TestGivenUp(t *testing.T) {
 		if o.Verdict != Better && len(gone) == 1 {
 			t.Errorf("%d: %v was refused, and the search ended with %s", from, gone, o.Words)
 		}
+		if o.Verdict == Better && strings.Contains(o.Words, "goodput") != e.Objective.Lexicographic {
+			t.Errorf("%d: not what decided: %s", from, o.Words)
+		}
 		if _, best, whole, err := Replay(h); err != nil || !whole || best.Key() != o.Best.Key() {
 			t.Errorf("%d: replay: %v %v %v", from, best, whole, err)
 		}
