@@ -22,6 +22,7 @@ import (
 	"github.com/fabricctl/fabricctl/drivers/secret"
 	"github.com/fabricctl/fabricctl/drivers/ssh"
 	"github.com/fabricctl/fabricctl/model/diag"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/model/units"
 )
 
@@ -111,17 +112,15 @@ func (a *app) printError(ctx context.Context, err error, code int) {
 			what = strings.ReplaceAll(strings.ReplaceAll(what, cause.Error()+"; ", ""), ": "+cause.Error(), "")
 		}
 		fmt.Fprintln(a.sys.err, "interrupted:", a.whole(what))
-		a.printHint(e)
-		return
+	} else {
+		fmt.Fprintln(a.sys.err, "error:", a.whole(diag.OneLine(err.Error())))
 	}
-	fmt.Fprintln(a.sys.err, "error:", a.whole(diag.OneLine(err.Error())))
-	a.printHint(e)
-}
-
-// printHint writes what to do about an error.
-func (a *app) printHint(e *exitErr) {
-	if e != nil && e.hint != "" {
+	var lease *journal.DamagedLeaseError
+	switch {
+	case e != nil && e.hint != "":
 		fmt.Fprintln(a.sys.err, "hint:", a.whole(e.hint))
+	case errors.As(err, &lease):
+		fmt.Fprintln(a.sys.err, "hint:", a.whole(a.command("lock", "break", quote(lease.Name))+" repairs it"))
 	}
 }
 

@@ -183,7 +183,7 @@ func (a *app) finish(ctx context.Context, r *rollout.Run, err error, json bool) 
 			return err
 		}
 	} else {
-		show.Run(a.sys.out, r, true, a.again)
+		show.Run(a.sys.out, r, true, a.again, a.command("hold", "list"))
 	}
 	return done(rollout.ExitCode(r, nil))
 }

@@ -200,7 +200,7 @@ func (ts targets) subject(t target) check.Subject {
 			return (&dialler{app: ts.app, fabric: ts.model.fabric, reads: true}).ready(ctx, t.Endpoint, t.OS)
 		},
 		Open:  func(ctx context.Context) (*drivers.View, error) { return ts.open(ctx, t) },
-		Stage: stageOf,
+		Stage: stageOf, Command: ts.app.command,
 	}
 	if p, ok := ts.model.fabric.Catalog.Platform(t.Platform); ok {
 		s.Profile = &p

@@ -132,7 +132,7 @@ func (a *app) runHold(ctx context.Context, ref string, span time.Duration, reaso
 	was, err := journal.SetHold(ctx, rollout.HoldsDir(dir), f.Name.V, h, journal.Options{Now: time.Now})
 	switch {
 	case errors.Is(err, journal.ErrOtherHold):
-		return fail(exitRefused, "hold it for longer, or fabricctl hold release "+h.Ref()+" first", "%w", err)
+		return fail(exitRefused, "hold it for longer, or "+a.command(append([]string{"hold", "release", quote(h.Ref())}, a.modelFlags("")...)...)+" first", "%w", err)
 	case err != nil:
 		return err
 	}

@@ -19,10 +19,13 @@ type pastes struct {
 }
 
 // command is a command of fabricctl to be pasted. It finds what this call has left in its state directory, and reaches the same devices.
-func (a *app) command(words ...string) string {
+func (a *app) command(words ...string) string { return a.commandOn(a.fabric, words...) }
+
+// commandOn is command on a model that may not be the one of this call.
+func (a *app) commandOn(layers []string, words ...string) string {
 	words = append([]string{"fabricctl"}, words...)
 	if verb := strings.Join(words[1:min(3, len(words))], " "); words[1] == "plan" || words[1] == "apply" || verb == "runs resume" || verb == "runs rollback" {
-		words = append(words, a.modelFlags("MODEL")...)
+		words = append(words, a.flagsFor(layers, "MODEL")...)
 	}
 	if a.stateDir != "" {
 		words = append(words, "--state-dir", quote(a.stateDir))
@@ -39,8 +42,10 @@ func (a *app) remember(command string) string {
 }
 
 // modelFlags are the flags that name the model of this call; where it has none, its layer is called otherwise, unless that is "".
-func (a *app) modelFlags(otherwise string) (words []string) {
-	layers := a.fabric
+func (a *app) modelFlags(otherwise string) (words []string) { return a.flagsFor(a.fabric, otherwise) }
+
+// flagsFor are modelFlags of some layers.
+func (a *app) flagsFor(layers []string, otherwise string) (words []string) {
 	if len(layers) == 0 && otherwise != "" {
 		layers = []string{otherwise}
 	}

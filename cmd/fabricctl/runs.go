@@ -216,7 +216,7 @@ func (a *app) newRunsShow() *cobra.Command {
 			}
 			for i, r := range h.Attempts {
 				fmt.Fprintf(a.sys.out, "\n%s by %s, %s\n", r.Kind, r.Owner, r.Started.Format(time.RFC3339))
-				show.Run(a.sys.out, r, i == len(h.Attempts)-1, a.again)
+				show.Run(a.sys.out, r, i == len(h.Attempts)-1, a.again, a.command("hold", "list"))
 			}
 			return nil
 		},

@@ -137,7 +137,7 @@ func (b *tuneBench) baseline(ctx context.Context) error {
 		return interrupted(ctx, fmt.Errorf("nothing was written: %w", err))
 	}
 	b.seen = b.e.Now()
-	hint := "apply the model first: fabricctl apply"
+	hint := "apply the model first: " + b.app.command("apply")
 	if b.model.findings.HasErrors() {
 		hint = "write into the model what they hold: apply does not write a model with errors"
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
+	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/model/units"
 	"github.com/fabricctl/fabricctl/model/witness"
 	"github.com/fabricctl/fabricctl/tuning"
@@ -269,6 +271,33 @@ func TestTuneDisk(t *testing.T) {
 		}
 		if err := syscall.Unmount(state, 0); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestPasteHeld: what is said of holds names the state directory in which they are.
+func TestPasteHeld(t *testing.T) {
+	h := journal.Hold{Device: "leaf1", Owner: "op@elsewhere", Since: time.Now(), Until: time.Now().Add(time.Hour), Reason: "optics"}
+	stock, tuned := newBench(t, trio), applied(t, trio)
+	tuned.write(t, "fabric.yaml", strings.Replace(trio, "3200KB", "2MB", 1))
+	for _, x := range []struct {
+		b    *bench
+		args []string
+		code int
+		want string
+	}{
+		{stock, []string{"hold", "leaf1", "--for", "1m", "--reason", "mine"}, exitRefused, "hold release leaf1 " + strings.Join(stock.layers, " ") + " "},
+		{stock, []string{"doctor", "leaf1"}, exitOK, "hold list "},
+		{stock, []string{"apply", "--yes", "--allow-disruptive"}, exitRefused, "hold list "}, // the fabric would not agree
+		{tuned, []string{"apply", "--yes"}, exitPartly, "hold list "},
+	} {
+		state := filepath.Join(x.b.dir, "state")
+		if _, err := journal.SetHold(t.Context(), rollout.HoldsDir(state), "trio", h, journal.Options{Now: time.Now}); err != nil {
+			t.Fatal(err)
+		}
+		r, commands := x.b.printed(t, x.args...)
+		if want := "fabricctl " + x.want + "--state-dir " + state; r.code != x.code || !slices.Contains(commands, want) {
+			t.Errorf("%v: exit %d, no %q in %q: %s", x.args, r.code, want, commands, r)
 		}
 	}
 }

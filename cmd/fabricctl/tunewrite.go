@@ -152,13 +152,15 @@ func (a *app) runTuneDiff(ctx context.Context, name string, o tuneDiffFlags) err
 // afterDiff is what comes next: to write what was shown, or to see what it means for devices.
 func (a *app) afterDiff(r *tuneJSON, o tuneDiffFlags) string {
 	if o.write {
-		return "next: " + nextPlan
+		return "next: " + a.nextPlan(r)
 	}
 	return "nothing was written into the model; to write it: " + show.Whole(a.command(append([]string{"tune", "diff", r.ID, "--write"}, a.modelFlags("")...)...))
 }
 
 // nextPlan is what comes after a result was written into a model.
-const nextPlan = "review the change and commit it; then fabricctl plan, with the inventory, shows what it means for the devices"
+func (a *app) nextPlan(r *tuneJSON) string {
+	return "review the change and commit it; then " + show.Whole(a.commandOn(a.layersOf(r), "plan")) + ", with the inventory, shows what it means for the devices"
+}
 
 // promotion finds what the result of an experiment changes in the files of its model. An error is one that refuses it.
 func (a *app) promotion(ctx context.Context, r *tuneJSON, h *tuning.History) (*promotion, error) {
@@ -381,6 +383,6 @@ func (a *app) thenWrite(ctx context.Context, write bool, id string, err error) e
 	if err := a.writeBack(p); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.sys.err, "next: "+nextPlan)
+	fmt.Fprintln(a.sys.err, "next: "+a.nextPlan(r))
 	return nil
 }

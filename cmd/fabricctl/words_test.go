@@ -303,7 +303,7 @@ func TestRunThatNeedsHands(t *testing.T) {
 		{Device: "leaf3", Outcome: rollout.NeedsHands, Cause: rollout.Refused, Message: `leaf3: the device changed since the plan: mtu is "1500", was "9214"`},
 	}}
 	var b strings.Builder
-	show.Run(&b, r, true, (&app{fabric: []string{"pod1"}}).again)
+	show.Run(&b, r, true, (&app{fabric: []string{"pod1"}}).again, "fabricctl hold list")
 	want := `leaf1            rolled-back
 leaf3            needs-hands (refused): the device changed since the plan: mtu is "1500", was "9214"
 run r1

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
 	"github.com/fabricctl/fabricctl/drivers"
 	"github.com/fabricctl/fabricctl/drivers/hostlocal"
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/journal"
 )
 
 // plan is what would bring the machine to the file.
@@ -132,12 +134,15 @@ func (p *Program) finish(ctx context.Context, r *rollout.Run, err error) error {
 			f.Code = exitInterrupted
 		}
 		f.Hint, f.Err = show.Advice(err)
+		if lease := (*journal.DamagedLeaseError)(nil); errors.As(err, &lease) {
+			f.Hint = p.command(filepath.Dir(filepath.Dir(lease.Path)), []string{"lock", "break", lease.Name}) + " repairs it"
+		}
 		return f
 	}
 	if p.JSON {
 		err = p.printJSON(show.RunJSON{Schema: "fabricctl/run/v1", Run: r})
 	} else {
-		show.Run(p.Out, r, true, func(verb, id string) string { return p.Name + " " + verb + " " + id })
+		show.Run(p.Out, r, true, func(verb, id string) string { return p.Name + " " + verb + " " + id }, p.Name+" status")
 	}
 	if err != nil {
 		return err

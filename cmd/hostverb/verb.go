@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/fabricctl/fabricctl/cmd/show"
@@ -143,9 +144,18 @@ func (p *Program) Machine(file *hostlocal.File, o Options) (hostlocal.Machine, e
 func (p *Program) engine(m hostlocal.Machine) *rollout.Engine {
 	return &rollout.Engine{
 		Open: m.Open, Dialect: hostlocal.Dialect, StateDir: m.State, Tool: p.Version, Now: time.Now, NewID: func() string { return rollout.NewRunID(time.Now()) },
-		Log: p.Log, ReadOnly: p.ReadOnly, Parallel: 1,
+		Log: p.Log, ReadOnly: p.ReadOnly, Parallel: 1, Command: func(words ...string) string { return p.command(m.State, words) },
 		Progress: func(e rollout.Event) { fmt.Fprintln(p.Err, show.Event(e)) },
 	}
+}
+
+// command is a command as it is typed here: runs are finished and taken back by verbs of this program, and a fabricctl looks into its state directory
+// for the rest.
+func (p *Program) command(state string, words []string) string {
+	if words[0] == "runs" && len(words) == 3 {
+		return p.Name + " " + words[1] + " " + words[2]
+	}
+	return "fabricctl " + strings.Join(words, " ") + " --state-dir " + state
 }
 
 // Await waits for the deadline of a change that is not confirmed, and takes it back: what the timer of a change starts.

@@ -15,8 +15,9 @@ type RunJSON struct {
 }
 
 // Run writes the outcome per device, what that comes to, and what to do when something is left. last says that no
-// later attempt on the same run is known; again is the command that finishes the run ("resume") or takes it back ("rollback").
-func Run(w io.Writer, r *rollout.Run, last bool, again func(verb, id string) string) {
+// later attempt on the same run is known; again is the command that finishes the run ("resume") or takes it back ("rollback"), and holds the one that
+// shows what is held.
+func Run(w io.Writer, r *rollout.Run, last bool, again func(verb, id string) string, holds string) {
 	if len(r.Results) == 0 {
 		fmt.Fprintln(w, "nothing to do: no device is owned")
 		return
@@ -45,7 +46,7 @@ func Run(w io.Writer, r *rollout.Run, last bool, again func(verb, id string) str
 		fmt.Fprintln(w, "note:", n)
 	}
 	if len(r.Left) > 0 && r.Kind != rollout.KindRollback {
-		fmt.Fprintf(w, "held, left out: %s; fabricctl hold list says until when, then plan and apply again\n", NameList(r.Left))
+		fmt.Fprintf(w, "held, left out: %s; %s says until when, then plan and apply again\n", NameList(r.Left), holds)
 	}
 	if r.ID == "" {
 		fmt.Fprintln(w, "nothing was written")

@@ -93,7 +93,8 @@ type Subject struct {
 	Held     func(render.Facts) []string // who holds it or a port of it, a sentence each; nil = nobody looks
 	Ready    func(context.Context) error // what can be seen of the credentials without the device; nil = nothing
 	Open     func(context.Context) (*drivers.View, error)
-	Stage    func(error) Stage // how far Open came when it failed with this
+	Stage    func(error) Stage            // how far Open came when it failed with this
+	Command  func(words ...string) string // a command of fabricctl as its user types it, with flags; nil adds none
 }
 
 // Trust is how a device proves who it is.
@@ -157,7 +158,7 @@ func (d *Diagnosis) look(ctx context.Context, s *Subject, o *Surroundings) *driv
 	d.abilities()
 	d.privileges(ctx, v, o.NoTrials)
 	d.ownership(s, live)
-	d.others(ctx, v)
+	d.others(ctx, s, v)
 	d.versions(s)
 	return v
 }

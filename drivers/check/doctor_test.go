@@ -294,12 +294,16 @@ func TestDoctorCompanions(t *testing.T) {
 		},
 		tryErr: errors.New("spine1: session x could not be dropped"),
 	}
-	d, _ := check.Doctor(context.Background(), subject(p), surroundings())
+	s := subject(p)
+	s.Command = func(words ...string) string { return "fabricctl " + strings.Join(words, " ") + " --state-dir s" }
+	s.Held = func(render.Facts) []string { return []string{"spine1 is held"} }
+	d, _ := check.Doctor(context.Background(), s, surroundings())
 	wants(
 		t, d, `privileges failed read: refused: tried; the device said "% no" -> plan, check and import need it`,
 		`privileges warning write: refused: tried -> apply needs it`, `privileges ok reboot: allowed: tried -> fabricctl does not need it`,
 		`privileges not tried save: it would save`, `privileges failed trials: session x could not be dropped`,
-		`others warning owner: a controller configures it`, `others warning commit timer: transaction one .*until 1970-01-01T00:00:00Z`,
+		`others warning owner: a controller configures it`, `others warning commit timer: transaction one .*until 1970-01-01T00:00:00Z -> fabricctl runs list --state-dir s shows`,
+		`others warning hold: spine1 is held -> .*; fabricctl hold list --state-dir s shows`,
 		`others warning session: transaction two`, `others warning saved: running differs`, `others ok note: remark`,
 	)
 	if !d.Failed() {

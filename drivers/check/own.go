@@ -259,6 +259,14 @@ func (s *Subject) held(f render.Facts) []string {
 	return s.Held(f)
 }
 
+// command is a command of fabricctl, to go on with.
+func (s *Subject) command(words ...string) string {
+	if s.Command != nil {
+		return s.Command(words...)
+	}
+	return "fabricctl " + strings.Join(words, " ")
+}
+
 // holds says who keeps fabricctl from writing to the device, also when it was not reached: that may be why.
 func (d *Diagnosis) holds(s *Subject) {
 	var f render.Facts
@@ -266,12 +274,12 @@ func (d *Diagnosis) holds(s *Subject) {
 		f = *d.Facts
 	}
 	for _, h := range s.held(f) {
-		d.add(Others, "hold", Warning, h, "plan and apply leave it out until then; fabricctl hold list shows all of them, hold release ends one")
+		d.add(Others, "hold", Warning, h, "plan and apply leave it out until then; "+s.command("hold", "list")+" shows all of them, hold release ends one")
 	}
 }
 
 // others says who else works on the device, and what a reboot would lose.
-func (d *Diagnosis) others(ctx context.Context, v *drivers.View) {
+func (d *Diagnosis) others(ctx context.Context, s *Subject, v *drivers.View) {
 	for _, o := range d.Facts.Owners {
 		d.add(Others, "owner", Warning, o, "apply refuses the device while that lasts")
 	}
@@ -288,7 +296,7 @@ func (d *Diagnosis) others(ctx context.Context, v *drivers.View) {
 			if !tx.Deadline.IsZero() {
 				said += ", until " + tx.Deadline.UTC().Format(time.RFC3339)
 			}
-			d.add(Others, "commit timer", Warning, said, "fabricctl runs list shows whether it is one of ours; runs resume or runs rollback ends it")
+			d.add(Others, "commit timer", Warning, said, s.command("runs", "list")+" shows whether it is one of ours; runs resume or runs rollback ends it")
 		case drivers.TxOpen:
 			d.add(Others, "session", Warning, fmt.Sprintf("transaction %s of a fabricctl is open", tx.ID), "apply refuses the device while it is there; abort it on the device if nobody is at work")
 		}

@@ -63,9 +63,9 @@ func (s *session) noteTimer() {
 func (s *session) handsOff(ctx context.Context, why error) Result {
 	err := &RefusedError{Reason: why.Error(), Hint: "nothing more is written; " + s.e.command("lock", "list") + " and " + s.e.command("runs", "list") + " say who is at work", Err: why}
 	if errors.Is(why, ErrHeld) {
-		err.Hint = "nothing more is written until the hold is over or released: then runs resume or runs rollback"
+		err.Hint = "nothing more is written until the hold is over or released: then " + s.goOn()
 	} else if errors.Is(why, drivers.ErrJobs) {
-		err.Hint = "nothing more is written while jobs run there: runs resume or runs rollback when they are done, or with --allow-jobs"
+		err.Hint = "nothing more is written while jobs run there: " + s.goOn() + " when they are done, or with --allow-jobs"
 	}
 	live, readErr := s.reread(ctx)
 	if readErr != nil {
@@ -80,6 +80,15 @@ func (s *session) handsOff(ctx context.Context, why error) Result {
 	}
 	s.noteTimer()
 	return s.result(NeedsHands, Refused, n, err)
+}
+
+// goOn is what can be done with the run of s later: it is finished or taken back, a trial taken back alone.
+func (s *session) goOn() string {
+	back := s.e.command("runs", "rollback", s.a.run.ID)
+	if s.a.leave.Trial != "" {
+		return back
+	}
+	return s.e.command("runs", "resume", s.a.run.ID) + " or " + back
 }
 
 // restore brings a device back to what it held before the run: it aborts our transactions, undoes what is in force,

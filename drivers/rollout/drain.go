@@ -96,7 +96,7 @@ func (s *session) undrain(ctx context.Context, r *Result) {
 	case err != nil:
 		r.Drained = true
 		note("it is still drained: " + diag.OneLine(err.Error()) + "; undrain it by hand, or let runs resume or runs rollback try again")
-		s.a.jam(fmt.Errorf("%s could not be undrained, so no other device is drained", s.dp.Name))
+		s.a.jam(fmt.Errorf("%s could not be undrained, so no other device is drained", s.dp.Name), s.goOn())
 	case said != "":
 		note("undrained: " + said)
 	}
@@ -115,10 +115,11 @@ func (a *attempt) stuck() error {
 	return a.jammed
 }
 
-func (a *attempt) jam(why error) {
+// jam ends the draining; goOn is what can be done with the run later.
+func (a *attempt) jam(why error, goOn string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.jammed = cmp.Or(a.jammed, error(&RefusedError{Reason: why.Error(), Hint: "repair the drain hook, then runs resume"}))
+	a.jammed = cmp.Or(a.jammed, error(&RefusedError{Reason: why.Error(), Hint: "repair the drain hook, then " + goOn}))
 }
 
 func errorText(err error) string {

@@ -164,7 +164,7 @@ func TestUndrainFails(t *testing.T) {
 	if n := r.Results[0].Notes; !strings.Contains(strings.Join(n, ";"), "it is still drained: scheduler is away; undrain it by hand") {
 		t.Errorf("%q", n)
 	}
-	if m := r.Results[1].Message; !strings.Contains(m, "s1 could not be undrained, so no other device is drained (repair the drain hook") {
+	if m := r.Results[1].Message; !strings.Contains(m, "s1 could not be undrained, so no other device is drained (repair the drain hook, then fabricctl runs resume run-1 or fabricctl runs rollback run-1)") {
 		t.Error(m)
 	}
 	h, err := Show(f.e.StateDir, "run-1", f.now)

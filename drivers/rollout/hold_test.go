@@ -258,10 +258,12 @@ func TestHoldMeanwhile(t *testing.T) {
 		for _, end := range []Kind{KindResume, KindRollback} {
 			f := newFabric(stateDir(t), "s1", "s2")
 			f.flavour(v)
+			f.e.Command = func(words ...string) string { return "fabricctl " + strings.Join(words, " ") + " --state-dir s" }
 			f.boxes["s1"].onCommit = on(1, fault{then: func(*box) { f.hold(t, "s1", ""); f.hold(t, "s2", "downlink-1") }})
 			r := f.apply(t, f.plan(t), 5)
 			x := r.Results[0]
-			if x.Outcome != NeedsHands || x.Cause != Refused || x.Done != 1 || f.boxes["s1"].commits != 1 || !strings.Contains(x.Message, "held until") {
+			if x.Outcome != NeedsHands || x.Cause != Refused || x.Done != 1 || f.boxes["s1"].commits != 1 || !strings.Contains(x.Message, "held until") ||
+				!strings.Contains(x.Message, "then fabricctl runs resume run-1 --state-dir s or fabricctl runs rollback run-1 --state-dir s") {
 				t.Errorf("%v: s1: %+v, %d commits", v, x, f.boxes["s1"].commits)
 			}
 			if r.Results[1].Outcome != Unchanged || f.boxes["s2"].commits > 0 {

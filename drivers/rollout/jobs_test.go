@@ -95,7 +95,7 @@ func TestJobsKeepRollbackWaiting(t *testing.T) {
 	b.onCommit = func(int, []render.Change) fault { return fault{before: fmt.Errorf("h1: commit: %w", drivers.ErrJobs)} }
 	r, err = f.e.Rollback(context.Background(), r.ID)
 	x := r.Results[0]
-	if ExitCode(r, err) != 5 || x.Outcome != NeedsHands || x.Cause != Refused || x.Done != 3 || !strings.Contains(x.Message, "or with --allow-jobs") {
+	if ExitCode(r, err) != 5 || x.Outcome != NeedsHands || x.Cause != Refused || x.Done != 3 || !strings.Contains(x.Message, "while jobs run there: fabricctl runs resume run-1 or fabricctl runs rollback run-1 when they are done, or with --allow-jobs") {
 		t.Errorf("exit %d, %+v, %v", ExitCode(r, err), x, err)
 	}
 	b.onCommit = nil

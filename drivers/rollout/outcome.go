@@ -31,8 +31,8 @@ func outlook(d *render.Dialect, dev *intent.Device, f render.Facts, live render.
 // outcome lints the fabric as it will be after the plan: what is not owned stays as it is live, and what is held stays
 // too, and may not fit what changes. An error that the model does not share is a warning where the fabric has it now, for
 // the plan does not make it, and may be a step out of it. One that only the plan makes is an error, which refuses it. f is
-// the model, and left names the devices of which something is left out.
-func (r Rules) outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string) diag.List {
+// the model, left names the devices of which something is left out, and holds is the command that shows for what.
+func (r Rules) outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []string, holds string) diag.List {
 	if r.Check == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (r Rules) outcome(f *model.Fabric, want *intent.Net, ds []outlooks, left []
 			x.Severity, x.Msg = diag.Warning, "after this plan, "+x.Msg
 		case len(left) > 0 && !free.have(x):
 			x.Msg = fmt.Sprintf("with %s left out, %s", strings.Join(left, ", "), x.Msg)
-			x.Hint = "wait until the hold is over or release it (fabricctl hold list), or plan with --device what does not depend on it"
+			x.Hint = "wait until the hold is over or release it (" + holds + "), or plan with --device what does not depend on it"
 		default:
 			x.Msg = "after this plan, and not now, " + x.Msg
 			x.Hint = cmp.Or(x.Hint, "leave out what makes it")

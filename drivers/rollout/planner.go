@@ -50,7 +50,7 @@ func (e *Engine) Plan(ctx context.Context, net *intent.Net, o PlanOptions) (*Pla
 		})
 	}
 	wg.Wait()
-	p.Finds = e.Rules.outcome(o.Fabric, net, outlook, p.LeftOut())
+	p.Finds = e.Rules.outcome(o.Fabric, net, outlook, p.LeftOut(), e.command("hold", "list"))
 	if err := context.Cause(ctx); err != nil {
 		var silent []string
 		for _, d := range p.Devices {

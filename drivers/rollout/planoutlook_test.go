@@ -29,10 +29,10 @@ func TestPlanOutlook(t *testing.T) {
 		}
 		return os
 	}
-	if l := theRules().outcome(nil, want, stays(want.Devices...), nil); len(l) > 0 {
+	if l := theRules().outcome(nil, want, stays(want.Devices...), nil, "fabricctl hold list --state-dir s"); len(l) > 0 {
 		t.Errorf("the fabric as wanted: %v", l)
 	}
-	l := theRules().outcome(nil, want, stays(device("a", "b", true), device("b", "a", false)), nil)
+	l := theRules().outcome(nil, want, stays(device("a", "b", true), device("b", "a", false)), nil, "fabricctl hold list --state-dir s")
 	if len(l) != 1 || l[0].Rule != "pfc-symmetry" || l[0].Severity != diag.Warning || !strings.HasPrefix(l[0].Msg, "after this plan, a:p1") {
 		t.Errorf("one end only, as it is now: %v", l)
 	}
@@ -47,14 +47,14 @@ func TestPlanOutlook(t *testing.T) {
 	}
 	kept := stays(device("a", "b", true), device("b", "a", false))
 	kept[1].refused = true
-	if hint, l := "nothing in the model: mend what this plan refuses on b", theRules().outcome(nil, ours, kept, nil); len(l) != 1 || l[0].Hint != hint {
+	if hint, l := "nothing in the model: mend what this plan refuses on b", theRules().outcome(nil, ours, kept, nil, "fabricctl hold list --state-dir s"); len(l) != 1 || l[0].Hint != hint {
 		t.Errorf("%v: want the hint %q", l, hint)
 	}
 	kept[1].refused = false
-	if hint, l := "nothing in the model: wait for the end of what is held on b", theRules().outcome(nil, ours, kept, []string{"b"}); len(l) != 1 || l[0].Hint != hint {
+	if hint, l := "nothing in the model: wait for the end of what is held on b", theRules().outcome(nil, ours, kept, []string{"b"}, "fabricctl hold list --state-dir s"); len(l) != 1 || l[0].Hint != hint {
 		t.Errorf("%v: want the hint %q", l, hint)
 	}
-	if l := theRules().outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil); len(l) > 0 {
+	if l := theRules().outcome(nil, want, stays(device("a", "b", true), intent.Join(want.Devices[1], nil)), nil, "fabricctl hold list --state-dir s"); len(l) > 0 {
 		t.Errorf("an end that is not known: %v", l)
 	}
 
@@ -66,16 +66,16 @@ func TestPlanOutlook(t *testing.T) {
 		}
 		return os
 	}
-	if l := theRules().outcome(nil, want, looks(off, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") {
+	if l := theRules().outcome(nil, want, looks(off, half), []string{"b"}, "fabricctl hold list --state-dir s"); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "with b left out, ") || !strings.Contains(l[0].Hint, "(fabricctl hold list --state-dir s)") {
 		t.Errorf("leaving b out breaks what was whole: %v", l)
 	}
-	if l := theRules().outcome(nil, want, looks(off, half), nil); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "after this plan, and not now, a:p1") {
+	if l := theRules().outcome(nil, want, looks(off, half), nil, "fabricctl hold list --state-dir s"); len(l) != 1 || l[0].Severity != diag.Error || !strings.HasPrefix(l[0].Msg, "after this plan, and not now, a:p1") {
 		t.Errorf("writing to a alone breaks what was whole: %v", l)
 	}
-	if l := theRules().outcome(nil, want, looks(half, half), []string{"b"}); len(l) != 1 || l[0].Severity != diag.Warning {
+	if l := theRules().outcome(nil, want, looks(half, half), []string{"b"}, "fabricctl hold list --state-dir s"); len(l) != 1 || l[0].Severity != diag.Warning {
 		t.Errorf("what is broken already does not stop the others: %v", l)
 	}
-	if l := theRules().outcome(nil, want, looks(half, on), []string{"b"}); len(l) > 0 {
+	if l := theRules().outcome(nil, want, looks(half, on), []string{"b"}, "fabricctl hold list --state-dir s"); len(l) > 0 {
 		t.Errorf("nothing is broken: %v", l)
 	}
 }
@@ -106,7 +106,7 @@ func TestPlanOutlookOfParts(t *testing.T) {
 		"b broken":      {net(9214, 9214), net(9214, 1500), diag.Error},
 		"b broken, too": {net(1500, 9214), net(1500, 1500), diag.Error},
 	} {
-		l := theRules().outcome(nil, want, looks(c.now, c.after), nil)
+		l := theRules().outcome(nil, want, looks(c.now, c.after), nil, "fabricctl hold list --state-dir s")
 		if len(l) != 1 || l[0].Rule != "mtu-path" || l[0].Severity != c.severity {
 			t.Errorf("%s: got %v, want one %s of mtu-path", name, l, c.severity)
 		}

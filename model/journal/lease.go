@@ -109,7 +109,15 @@ func (l Lease) Alive() (alive, known bool) { return !l.dead(), l.here() }
 // maxFence is above every fence that counting can reach.
 const maxFence = 1 << 53
 
-// ReadLease reads a lease file. A missing one is the zero Lease.
+// DamagedLeaseError is that of a lease file that says nothing. Break repairs it.
+type DamagedLeaseError struct {
+	Path string
+	Name string // what is leased, by the name of the file
+}
+
+func (e *DamagedLeaseError) Error() string { return "lease file " + e.Path + " is damaged" }
+
+// ReadLease reads a lease file. A missing one is the zero Lease. errors.As *DamagedLeaseError when it is damaged.
 func ReadLease(path string) (Lease, error) {
 	var l Lease
 	b, err := os.ReadFile(path)
@@ -120,7 +128,7 @@ func ReadLease(path string) (Lease, error) {
 		return l, fmt.Errorf("lease: %w", err)
 	}
 	if json.Unmarshal(b, &l) != nil || l.Fence == 0 || l.Fence > maxFence {
-		return Lease{}, fmt.Errorf("lease file %s is damaged; fabricctl lock break %s repairs it", path, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+		return Lease{}, &DamagedLeaseError{Path: path, Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
 	}
 	return l, nil
 }
