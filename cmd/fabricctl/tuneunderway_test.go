@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fabricctl/fabricctl/drivers/rollout"
+	"github.com/fabricctl/fabricctl/model/journal"
 	"github.com/fabricctl/fabricctl/tuning"
 )
 
@@ -128,5 +131,25 @@ func TestRunsLater(t *testing.T) {
 	x = b.open(t, "exp-2")
 	if err := x.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTries: of an experiment that writes no device it is said what to do, which is to leave the fabric alone.
+func TestTries(t *testing.T) {
+	a := &app{sys: quiet(), stateDir: t.TempDir()}
+	dir, err := a.tuneDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := journal.Create(tunePath(dir, "exp-1"), journal.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := tuning.Begin{Schema: tuning.RecordSchema, Vars: []tuning.Variable{{Name: "workload.depth"}}, Base: tuning.Setting{1}, Start: tuning.Setting{1}}
+	if err := errors.Join(log.Append("begin", begin), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := a.tries("exp-1"), "it writes no device; leave the fabric as it is while it measures"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
