@@ -57,7 +57,7 @@ type Fall struct {
 // some time between, so none of them is in Values: what they count since is less than what happened, and by how much
 // nobody knows. Neither are counters in Values that one reading lacks.
 func Delta(before, after Counters) Change {
-	c := Change{Elapsed: after.At.Sub(before.At), Values: map[Port]uint64{}}
+	c := Change{Elapsed: after.At.Sub(before.At), Values: make(map[Port]uint64, len(after.Values))}
 	anew := map[string]bool{}
 	for p, v := range after.Values {
 		was, ok := before.Values[p]

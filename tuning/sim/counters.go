@@ -25,12 +25,17 @@ func (r *Result) Observation() observe.Observation {
 		}
 	}
 	r.latency(&o)
+	const each = 150 // counters of a port, or a few less
+	ports := map[string]int{}
+	for i := range r.raw.Ports {
+		ports[r.setup.ports[i].dev.Name]++
+	}
 	for i := range r.raw.Ports {
 		d := r.setup.ports[i].dev.Name
 		if _, ok := o.After[d]; !ok {
 			at := time.Unix(0, int64(r.Warmup)).UTC()
-			o.Before[d] = observe.Counters{At: at, Values: map[observe.Port]uint64{}}
-			o.After[d] = observe.Counters{At: at.Add(time.Duration(r.Measured)), Values: map[observe.Port]uint64{}}
+			o.Before[d] = observe.Counters{At: at, Values: make(map[observe.Port]uint64, each*ports[d])}
+			o.After[d] = observe.Counters{At: at.Add(time.Duration(r.Measured)), Values: make(map[observe.Port]uint64, each*ports[d])}
 		}
 		r.count(i, o.Before[d].Values, o.After[d].Values)
 	}
