@@ -40,10 +40,11 @@ func LaterOf(stateDir, id string, now time.Time) (*Later, error) {
 	return all[i].later(all), nil
 }
 
-// Later is LaterOf a run of the engine's state directory; nil too for a trial that nobody else can have come after.
+// Later is LaterOf a run of the engine's state directory; nil too for one that died before it began with a device, and for
+// a trial that nobody else can have come after.
 func (e *Engine) Later(id string) (*Later, error) {
 	st, err := load(e.StateDir, id)
-	if err != nil || e.alone(st) {
+	if err != nil || len(st.attempts) == 0 || e.alone(st) {
 		return nil, err
 	}
 	return LaterOf(e.StateDir, id, e.Now())

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -198,5 +199,37 @@ func TestTrialUnderLostLease(t *testing.T) {
 	f.breakLease(t)
 	if r, err := f.e.Apply(context.Background(), p, trial); !errors.Is(err, journal.ErrFenced) || f.boxes["s1"].writes > 0 {
 		t.Errorf("%+v, %v, %d writes", r, err, f.boxes["s1"].writes)
+	}
+}
+
+// A trial that died when its journal had but its plan was begun on no device: nothing came later, and there is nothing to take back, whoever
+// has the lease.
+func TestTrialOnlyPlanned(t *testing.T) {
+	f := trying(t, flavours[0], "s1")
+	old := f.held("s1")
+	lease, err := f.e.Acquire(context.Background(), "pod1", "exp-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.e.Lease = lease
+	r, err := f.e.Apply(context.Background(), f.plan(t), trial)
+	if ExitCode(r, err) != 0 {
+		t.Fatal(r, err)
+	}
+	if r, err := f.e.Rollback(context.Background(), r.ID); ExitCode(r, err) != 0 {
+		t.Fatal(r, err)
+	}
+	b, err := os.ReadFile(runPath(f.e.StateDir, r.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(runPath(f.e.StateDir, r.ID), b[:bytes.IndexByte(b, '\n')+1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := f.e.Later(r.ID); l != nil || err != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if r, err := f.e.Rollback(context.Background(), r.ID); ExitCode(r, err) != 0 || f.held("s1") != old {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
