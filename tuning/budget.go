@@ -83,7 +83,7 @@ func (h *History) Enough(b Budget) error {
 	case o.Spent && t.lacks.Runs > 0:
 		return fmt.Errorf("with %d runs it comes no further: what is next takes %d in all, those of a new confirmation with them", b.Runs, t.lacks.Runs)
 	case o.Spent:
-		return fmt.Errorf("with %s it comes no further: what is next takes more than %s in all, the time of a new confirmation with it", b.Time, time.Duration(t.lacks.Time).Truncate(time.Second))
+		return fmt.Errorf("with %s it comes no further: what is next takes %s in all or more, the time of a new confirmation with it", b.Time, (time.Duration(t.lacks.Time) + time.Second - 1).Truncate(time.Second))
 	}
 	return nil
 }

@@ -48,14 +48,15 @@ type Context struct {
 	Runner      string            `json:"runner"`             // "sim", "lab", "perftest"
 	Emulated    bool              `json:"emulated,omitempty"` // it is an emulated fabric, whoever makes the runs: nothing was measured
 	Command     []string          `json:"command"`
-	Layers      []string          `json:"layers"`         // of the model
-	Class       string            `json:"class"`          // that is tuned
-	Devices     []string          `json:"devices"`        // that are written
-	Ports       []string          `json:"ports"`          // that share an object which is edited: the blast radius
-	Firmware    map[string]string `json:"firmware"`       // by device that takes part and answers, as it says
-	Tool        string            `json:"tool,omitempty"` // that makes the runs, with its version: "perftest 6.06"; "" = fabricctl itself
-	Fingerprint string            `json:"fingerprint"`    // of firmware and tool together: when it changes, runs are not comparable
-	Note        []string          `json:"note"`           // what holds for all of it
+	Layers      []string          `json:"layers"`          // of the model
+	Class       string            `json:"class"`           // that is tuned
+	Devices     []string          `json:"devices"`         // that are written
+	Ports       []string          `json:"ports"`           // that share an object which is edited: the blast radius
+	Firmware    map[string]string `json:"firmware"`        // by device that takes part and answers, as it says
+	Tool        string            `json:"tool,omitempty"`  // that makes the runs, with its version: "perftest 6.06"; "" = fabricctl itself
+	Fingerprint string            `json:"fingerprint"`     // of firmware and tool together: when it changes, runs are not comparable
+	Note        []string          `json:"note"`            // what holds for all of it
+	Takes       int               `json:"takes,omitempty"` // runs that it takes at least until something is compared, where the budget had fewer
 }
 
 // Lab is what an experiment is carried out with.

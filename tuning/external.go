@@ -246,6 +246,9 @@ func (v *Variable) Word(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
+// exactly is the largest whole number up to which all have a value of their own.
+const exactly = 1 << 53
+
 // FromWord reads what a command prints: the first word, a plain number as Word writes it, or one with a unit of its kind.
 func (v *Variable) FromWord(text string) (float64, error) {
 	fields := strings.Fields(text)
@@ -256,6 +259,8 @@ func (v *Variable) FromWord(text string) (float64, error) {
 	switch {
 	case err != nil:
 		return 0, err
+	case math.Abs(x) > exactly:
+		return 0, fmt.Errorf("%q is more than can be set back to the digit", diag.Line(clipped(fields[0])))
 	case of == Number && v.Of == Share:
 		return x / 100, nil
 	case of != Number && of != v.Of:
@@ -281,7 +286,12 @@ func (b *spacer) externals() {
 			b.errorf("give it another name", "there are two external variables %s", v.Name)
 			continue
 		}
-		v.Low, v.High = min(v.Low, x.Now), max(v.High, x.Now)
+		if x.Now < v.Low || x.Now > v.High {
+			b.found.Add(diag.Finding{
+				Rule: spaceRule, Severity: diag.Warning, Pos: b.f.Pos, Hint: "let low or high in the file of external variables go as far, if that may be tried",
+				Msg: fmt.Sprintf("%s is %s, outside of %s to %s: it is what others are compared with, and nothing else outside is tried", v.Name, v.Text(x.Now), v.Text(v.Low), v.Text(v.High)),
+			})
+		}
 		b.knobs = append(b.knobs, knob{row: row{Variable: v}, now: x.Now})
 	}
 }

@@ -137,6 +137,33 @@ func TestExternalSpace(t *testing.T) {
 	}
 }
 
+// TestExternalOutside: a value that stands outside of its range stays what it is compared with, and no other outside is ever tried.
+func TestExternalOutside(t *testing.T) {
+	specs, err := tuning.ReadExternals([]byte(knobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs[0].Now, specs[1].Now, specs[2].Now = 20e6, -5, 0.3
+	s, found := space(t, fabric(t, "mixed", "fabric.yaml"), tuning.SpaceOptions{Externals: specs})
+	if !strings.Contains(found, "queue-limit is 20MB, outside of 16KB to 4MB") || !strings.Contains(found, "window is -5, outside of 1 to 64") || strings.Contains(found, "load is") {
+		t.Error(found)
+	}
+	if x := s.Normal(s.Base); x.Key() != s.Base.Key() {
+		t.Errorf("what there is becomes %v", x)
+	}
+	for _, step := range []float64{0.5, 0.8, 1.25, 2} {
+		x := s.Normal(tuning.Setting{20e6 * step, -5 * step, 0.3})
+		if x[0] != 4e6 || x[1] != 1 {
+			t.Errorf("by %g: %v", step, x)
+		}
+	}
+	for _, text := range []string{"12345678901234567890", "1e300", "-1e16", "99999999TB"} {
+		if x, err := specs[0].FromWord(text); err == nil {
+			t.Errorf("%s: %v", text, x)
+		}
+	}
+}
+
 func FuzzReadExternals(f *testing.F) {
 	f.Add([]byte(knobs))
 	f.Add([]byte(`variables: [{name: x, low: 1e300, high: 1e308, ladder: [1e301], set: [a, "{value}"], read: [b]}]`))

@@ -45,9 +45,10 @@ type tuner struct {
 	student        stats.Student
 	step, variable string // what is being done
 	cycle          int
-	trials         int // numbered
-	runs, rejected int // made; of these, rejected
-	row            int // rejected, one after the other
+	trials         int    // numbered
+	spoiled        string // why the last rejected run was
+	runs, rejected int    // made; of these, rejected
+	row            int    // rejected, one after the other
 	decisions      []Decision
 	decided        int // runs until the decision before
 	untested       []string
@@ -280,7 +281,7 @@ func (t *tuner) conclude(o *Outcome, err error) {
 	case t.cur == t.start && len(t.dull) == len(t.vars):
 		o.Verdict, o.Words = NoEffect, "nothing that was moved does anything here, as far as this workload goes"
 	case t.cur == t.start && o.Spent && !t.compared():
-		o.Verdict, o.Words = Undecided, "the budget was spent before anything was compared with what there is"
+		o.Verdict, o.Words = Undecided, "the budget was spent before anything was compared with what there is"+t.spoilt()
 	case t.cur == t.start:
 		o.Words = "nothing was found that is better than what there is"
 	default:
@@ -291,10 +292,18 @@ func (t *tuner) conclude(o *Outcome, err error) {
 	}
 }
 
+// spoilt says that runs could not be used, and why the last one could not; "" where all could.
+func (t *tuner) spoilt() string {
+	if t.rejected == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of %d runs could not be used, the last since %s", t.rejected, t.runs, t.spoiled)
+}
+
 // unused says what of a budget that is spent was kept for a confirmation, where there is nothing to confirm.
 func (t *tuner) unused() string {
 	b := &t.e.Budget
-	switch kept := t.reserve(); {
+	switch kept := max(min(t.reserve(), b.Runs-t.runs), 0); {
 	case t.cur != t.start:
 		return ""
 	case b.Time > 0 && t.spent+t.kept() >= time.Duration(b.Time):

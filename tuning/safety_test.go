@@ -741,3 +741,28 @@ func TestNoLatency(t *testing.T) {
 		}
 	}
 }
+
+// TestSpoilt: where a budget went into runs that could not be used, the answer says so, and never that more is kept of it than there is.
+func TestSpoilt(t *testing.T) {
+	for most := 2; most < 12; most++ {
+		e, d, r := site(t)
+		e.Budget.Runs = most
+		r.before = func(tr Trial) error {
+			if tr.N < 3 {
+				return &Rejected{Code: "too-short", Why: "it was too short"}
+			}
+			return nil
+		}
+		o, err := Run(t.Context(), e, Lab{Runner: r, Bench: d}, &memory{}, nil)
+		if err != nil || o.Verdict != Undecided {
+			t.Fatalf("%d: %+v %v", most, o, err)
+		}
+		if o.Rejected > 0 && !strings.Contains(o.Words, fmt.Sprintf("; %d of %d runs could not be used, the last since it was too short", o.Rejected, o.Runs)) {
+			t.Errorf("%d: %s", most, o.Words)
+		}
+		var made, of, kept int
+		if _, err := fmt.Sscanf(o.Words[strings.LastIndex(o.Words, "; ")+2:], "%d of %d runs were made, and %d were kept", &made, &of, &kept); err != nil || made+kept > of {
+			t.Errorf("%d: %s (%v)", most, o.Words, err)
+		}
+	}
+}

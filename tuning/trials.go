@@ -323,7 +323,7 @@ func (o *Objective) valued(m *Measure, tails bool) *run {
 // reject counts a run that cannot be used. An arm with too many in a row is left, and when nothing else worked since, the experiment ends. Where
 // the same seed makes the same run, one without latency is what the setting does, and the setting alone is left.
 func (t *tuner) reject(j *job, why *Rejected) error {
-	t.rejected++
+	t.rejected, t.spoiled = t.rejected+1, why.Why
 	t.tell(Event{Notice: fmt.Sprintf("run %d rejected (%s): %s", j.trial.N, why.Code, why.Why)})
 	if why.Code == noLatency && !t.drifts && j.a.key != t.start.key {
 		j.a.left = why.Why

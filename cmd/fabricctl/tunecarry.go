@@ -222,7 +222,7 @@ func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
 	case r.State == tuning.Running:
 		return fail(exitRefused, "wait until it has ended, or interrupt it", "another process works on experiment %s", r.ID)
 	case b == h.Budget() && spent:
-		return fail(exitError, shows+"; "+a.command(append([]string{"tune", "resume", r.ID}, moreOf(b)...)...)+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
+		return fail(exitError, shows+"; "+a.command(append([]string{"tune", "resume", r.ID}, moreOf(r)...)...)+" goes on", "experiment %s has spent its budget; there is nothing to finish", r.ID)
 	case b != h.Budget():
 		if err := h.Enough(b); err != nil {
 			return fail(exitUsage, "give more", "experiment %s: %w; nothing was done", r.ID, err)
@@ -231,10 +231,12 @@ func (a *app) resumable(r *tuneJSON, h *tuning.History, b tuning.Budget) error {
 	return nil
 }
 
-// moreOf are the flags for twice the budget that an experiment had, of runs and of time: whichever was spent, more of the other alone takes it nowhere.
-func moreOf(b tuning.Budget) (flags []string) {
+// moreOf are the flags for twice the budget that an experiment had, of runs and of time, or for as many runs as it is known to take: whichever was
+// spent, more of the other alone takes it nowhere.
+func moreOf(r *tuneJSON) (flags []string) {
+	b := r.Budget
 	if b.Runs > 0 {
-		flags = append(flags, "--max-runs", strconv.Itoa(2*b.Runs))
+		flags = append(flags, "--max-runs", strconv.Itoa(max(2*b.Runs, r.Begin.Context.Takes)))
 	}
 	if b.Time > 0 {
 		flags = append(flags, "--max-time", time.Duration(2*b.Time).String())

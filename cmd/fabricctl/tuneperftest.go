@@ -99,9 +99,7 @@ func (r *perftestRunner) ready(ctx context.Context, a *app, m loaded, plan *perf
 	}
 	c := perftest.Config{Exec: r.hosts, Sense: r.sense, Ledger: r.ledger, Port: r.flags.port, AnyClock: r.flags.slow}
 	c.Instant = !slices.ContainsFunc(plan.Pairs, func(p perftest.Pair) bool { return !m.emulated(p.Client.Host) || !m.emulated(p.Server.Host) })
-	if r.flags.slow {
-		c.Limits = perftest.Limits{Messages: 40, Time: time.Second}
-	}
+	c.Limits = r.flags.limits()
 	r.session = perftest.New(c)
 	said = r.session.Leftovers(ctx, left)
 	if err := r.session.Check(ctx, plan); err != nil {
@@ -153,6 +151,14 @@ func (r *perftestRunner) sense(ctx context.Context, ran bool) (map[string]observ
 	return r.counters.all(ctx)
 }
 
+// limits are what a test has to reach to be counted.
+func (f *perftestFlags) limits() perftest.Limits {
+	if f.slow {
+		return perftest.Limits{Messages: 40, Time: time.Second}
+	}
+	return perftest.Usual()
+}
+
 // plan is the tests of a workload, between the hosts that a simulation of it would have send.
 func (r *perftestRunner) plan(w observe.Workload, seed uint64) (*perftest.Plan, error) {
 	refused := func(err error) error {
@@ -163,6 +169,9 @@ func (r *perftestRunner) plan(w observe.Workload, seed uint64) (*perftest.Plan, 
 	}
 	if err := perftest.Express(&w); err != nil {
 		return nil, refused(err)
+	}
+	if least := r.flags.limits().Time; w.Duration > 0 && time.Duration(w.Duration) < least {
+		return nil, fail(exitUsage, fmt.Sprintf("write for=%s, or more", least), "--runner perftest: for %s is too short: tests of less than %s are not counted; nothing was done", w.Duration, least)
 	}
 	setup, err := sim.Build(r.net, perftest.Once(w), sim.Options{}, seed)
 	if x, ok := errors.AsType[*sim.Refused](err); ok {

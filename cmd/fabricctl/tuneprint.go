@@ -305,7 +305,7 @@ func (a *app) tuneHints(r *tuneJSON) []string {
 		hints = append(hints, "as a change of the model: "+words("diff"))
 	}
 	if o != nil && o.State == tuning.Stopped && o.Spent {
-		hints = append(hints, "with a larger budget: "+words("resume", moreOf(r.Budget)...))
+		hints = append(hints, "with a larger budget: "+words("resume", moreOf(r)...))
 	} else if u := r.Looked; u != nil && u.Command != "" && o != nil && o.State == tuning.Done {
 		hints = append(hints, "once more on other seeds, with as many pairs as would confirm what looked best if it is so: "+show.Whole(u.Command))
 	}

@@ -27,6 +27,7 @@ func (x *experiment) sufficient(ctx context.Context) error {
 	case grid:
 		return fail(exitUsage, fmt.Sprintf("give --max-runs %d or more, or name fewer with --variables", need), "--max-runs %d: the grid takes at least %d, those with it that are kept for its confirmation; nothing was done", most, need)
 	default:
+		x.exp.Context.Takes = need
 		x.scant = fmt.Sprintf("%d runs may all be spent before anything is compared with what there is: that takes at least %d, those with them that are kept for a confirmation; tune resume can give more", most, need)
 	}
 	return nil

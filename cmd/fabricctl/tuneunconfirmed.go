@@ -50,7 +50,7 @@ func (a *app) unconfirmedOf(r *tuneJSON, h *tuning.History) *unconfirmed {
 	case o == nil || o.State == tuning.NeedsHands || r.State == tuning.Stopped && !o.Spent:
 		u.Why, u.Command = "the experiment has not come to its end", resume
 	case o.Spent && (c == nil || c.Verdict == tuning.NoDifference):
-		u.Why, u.Command = "the budget was spent", a.command(append([]string{"tune", "resume", r.ID}, moreOf(r.Budget)...)...)
+		u.Why, u.Command = "the budget was spent", a.command(append([]string{"tune", "resume", r.ID}, moreOf(r)...)...)
 	case c == nil:
 		u.Why = "nothing was confirmed"
 	default:

@@ -321,6 +321,14 @@ func (e *Engine) later(id string, st *story, kind Kind) error {
 	if err != nil || refused == nil {
 		return err
 	}
+	if kind == KindRollback && !first.IsZero() {
+		if l, err := LaterOf(e.StateDir, id, e.Now()); err == nil && l.Whole() {
+			refused.Hint = "nothing of this run is in force any more"
+			if trial := st.head.Options.Trial; trial != "" {
+				refused.Hint += "; " + e.command("tune", "resume", trial) + " goes on with its experiment"
+			}
+		}
+	}
 	return refused
 }
 

@@ -1,12 +1,14 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 )
 
 // What later runs have made of a run is told device by device, and it counts as replaced only where nothing of it is left.
@@ -57,7 +59,7 @@ func TestLater(t *testing.T) {
 			all = append(all, run(r...))
 		}
 		got := first.later(all)
-		if d := cmp.Diff(x.want, got); d != "" || got.Whole() != x.whole {
+		if d := diff.Diff(x.want, got); d != "" || got.Whole() != x.whole {
 			t.Errorf("%s: whole %v (-want +got):\n%s", x.name, got.Whole(), d)
 		}
 	}
@@ -87,5 +89,28 @@ func TestRunsReadOnce(t *testing.T) {
 	}
 	if cost[24] > 2.3*cost[12] {
 		t.Errorf("%v allocations of 24 runs, and %v of 12", cost[24], cost[12])
+	}
+}
+
+// A run in whose place a later one stands everywhere is not taken back below it, and nobody is told to take back the later one for it: that
+// would bring into force what was replaced.
+func TestRollbackReplaced(t *testing.T) {
+	f := newFabric(stateDir(t), "s1")
+	var first string
+	for n := range 2 {
+		f.now = f.now.Add(time.Minute)
+		f.want["s1"] = append(newConfig(), conf(fmt.Sprintf("watch p1 time %d", 900+n))...).Sorted()
+		o := leave
+		o.Trial = "exp-1"
+		r, err := f.e.Apply(context.Background(), f.plan(t), o)
+		if ExitCode(r, err) != 0 {
+			t.Fatal(r, err)
+		}
+		first = cmp.Or(first, r.ID)
+	}
+	_, err := f.e.Rollback(context.Background(), first)
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Hint != "nothing of this run is in force any more; fabricctl tune resume exp-1 goes on with its experiment" {
+		t.Errorf("%+v", err)
 	}
 }
