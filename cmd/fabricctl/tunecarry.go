@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ func (a *app) carryOut(ctx context.Context, x *experiment, id string, h *tuning.
 		return diskWords(err)
 	}
 	defer unlock()
+	if !x.live() { // simulations leave much behind that is dead at once: processor is dearer than memory here
+		defer debug.SetGCPercent(debug.SetGCPercent(200))
+	}
 	if h != nil {
 		if err := a.unchanged(id, h); err != nil {
 			return err
