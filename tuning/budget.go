@@ -123,6 +123,39 @@ func Spare(n, rejected, runs int) int {
 	return min(most, n)
 }
 
+// kept is the time that the confirmation is likely to take, by what runs took until now. On devices a run before which something is written takes
+// longer, and in a confirmation (A B B A) half of the runs are such; one more is for bringing the baseline back, and during the search one for the run
+// that is about to be made.
+func (t *tuner) kept() time.Duration {
+	if t.runs == 0 {
+		return 0
+	}
+	n := t.reserve()
+	if t.moved.n == 0 {
+		return t.spent / time.Duration(t.runs) * time.Duration(n)
+	}
+	writes, more := 2, 2
+	if t.drifts {
+		writes = n/2 + 1
+	}
+	if t.confirming {
+		more = 1
+	}
+	still := t.moved.mean()
+	if n := t.runs - t.moved.n; n > 0 {
+		still = (t.spent - t.moved.took) / time.Duration(n)
+	}
+	return still*time.Duration(max(n-writes, 0)) + t.moved.mean()*time.Duration(min(writes, n)+more)
+}
+
+// runTimes are runs, and the time that they took.
+type runTimes struct {
+	n    int
+	took time.Duration
+}
+
+func (r *runTimes) mean() time.Duration { return r.took / time.Duration(max(r.n, 1)) }
+
 // affordable is how many runs the budget still has for the search, by what runs took until now.
 func (t *tuner) affordable() int {
 	n := math.MaxInt

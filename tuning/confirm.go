@@ -89,7 +89,7 @@ func (t *tuner) confirm(ctx context.Context) (*Decision, error) {
 			}
 		case !o.Lexicographic && d.J.Low > 0 || o.Lexicographic && t.prefers(&d, o):
 			d.To, d.Verdict, d.Reason = b.setting, Better, "on fresh seeds it is better: "+t.difference(&d)
-		case d.J.High < 0:
+		case t.surelyWorse(&d):
 			d.Verdict, d.Reason = Worse, "on fresh seeds it is worse, and what there is is kept: "+t.difference(&d)
 		case n < pairs && t.mayPay(&d):
 			continue
@@ -120,6 +120,14 @@ func (t *tuner) difference(d *Decision) string {
 		words += "; p99.9 " + percent(*d.Tail)
 	}
 	return words
+}
+
+// surelyWorse reports whether what was compared is worse in what comes first: where that is goodput, less of it, or no more than a tie and more latency.
+func (t *tuner) surelyWorse(d *Decision) bool {
+	if !t.e.Objective.Lexicographic {
+		return d.J.High < 0
+	}
+	return d.Goodput.High < 0 || d.Goodput.High <= t.e.Objective.Tie && d.Tail != nil && d.Tail.Low > 0
 }
 
 // mayPay reports whether what was compared may still be better by more than a tie.

@@ -25,8 +25,8 @@ func (b *Begin) Modelled(s Setting) bool {
 }
 
 // Meant is what a setting of the experiment changes in f, which is its model, or was. It is worked out from f: a journal names the variables,
-// and is not asked what they stand for. Errors say that f has no such variables, has other
-// values of them than the experiment began with and ended with, or that the setting breaks a rule of it.
+// and is not asked what they stand for. Errors say that f has no such variables, that they
+// stand otherwise there than where the experiment began or ended, or that the setting breaks a rule of it.
 func (b *Begin) Meant(f *model.Fabric, s Setting) (model.Patch, diag.List) {
 	names, at := b.modelled(s)
 	if len(names) == 0 {

@@ -361,17 +361,17 @@ func (r *race) judge(d *Decision, rival, lead *arm, broken string) {
 	gain := main.Est
 	switch {
 	case lead == r.cur && main.High < 0:
-		d.Verdict, d.Reason = Worse, fmt.Sprintf("the best of the others is worse: %s, J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
+		d.Verdict, d.Reason = Worse, fmt.Sprintf("the best of the others is worse: %s, %s", t.change(r.cur.setting, rival.setting), t.difference(d))
 	case o.Lexicographic && lead != r.cur && t.prefers(d, o):
 		d.To, d.Verdict = lead.setting, Better
 		d.Reason = t.change(r.cur.setting, lead.setting) + ": " + t.difference(d)
 	case o.Lexicographic || lead == r.cur || gain <= o.Tie:
-		d.Verdict, d.Reason = NoDifference, fmt.Sprintf("what there is is kept: %s makes J %s", t.change(r.cur.setting, rival.setting), percent(*d.J))
+		d.Verdict, d.Reason = NoDifference, fmt.Sprintf("what there is is kept: %s makes %s", t.change(r.cur.setting, rival.setting), t.difference(d))
 	case main.Low > 0:
-		d.To, d.Verdict, d.Reason = lead.setting, Better, fmt.Sprintf("%s: J %s", t.change(r.cur.setting, lead.setting), percent(*d.J))
+		d.To, d.Verdict, d.Reason = lead.setting, Better, t.change(r.cur.setting, lead.setting)+": "+t.difference(d)
 	default:
 		d.To, d.Verdict = lead.setting, Undecided
-		d.Reason = fmt.Sprintf("the search goes on from %s, which looks better and is not surely so: J %s", t.change(r.cur.setting, lead.setting), percent(*d.J))
+		d.Reason = fmt.Sprintf("the search goes on from %s, which looks better and is not surely so: %s", t.change(r.cur.setting, lead.setting), t.difference(d))
 	}
 }
 

@@ -46,8 +46,8 @@ type tuner struct {
 	step, variable string // what is being done
 	cycle          int
 	trials         int    // numbered
-	spoiled        string // why the last rejected run was
 	runs, rejected int    // made; of these, rejected
+	rejectedFor    string // why the last of them was
 	row            int    // rejected, one after the other
 	decisions      []Decision
 	decided        int // runs until the decision before
@@ -297,7 +297,7 @@ func (t *tuner) spoilt() string {
 	if t.rejected == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of %d runs could not be used, the last since %s", t.rejected, t.runs, t.spoiled)
+	return fmt.Sprintf("; %d of %d runs could not be used, the last since %s", t.rejected, t.runs, t.rejectedFor)
 }
 
 // unused says what of a budget that is spent was kept for a confirmation, where there is nothing to confirm.

@@ -105,6 +105,37 @@ func TestConfirmPairs(t *testing.T) {
 	}
 }
 
+// TestConfirmLexicographic: where goodput comes first, a setting that carries more is not called worse for its latency, which J would; one that
+// carries as much, and takes longer, is.
+func TestConfirmLexicographic(t *testing.T) {
+	verdicts := func(noise, gain, longer float64) map[Verdict]int {
+		came := map[Verdict]int{}
+		for seed := range uint64(30) {
+			e := experiment(plane(1, 0, "x"))
+			e.Seed, e.Objective.Lexicographic = seed, true
+			w := &surface{noise: noise, f: func(s Setting) float64 { return gain * s[0] }, tail: func(s Setting) float64 { return longer * s[0] }}
+			u := newTuner(e, Lab{Runner: w}, silent{}, nil)
+			u.start, u.cur = u.armOf(Setting{0}), u.armOf(Setting{1})
+			if err := u.bring(context.Background(), 16, u.start, u.cur); err != nil {
+				t.Fatal(err)
+			}
+			u.runs = 600
+			d, err := u.confirm(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			came[d.Verdict]++
+		}
+		return came
+	}
+	if v := verdicts(0.03, 0.03, 1); v[Worse] > 0 || v[Better] < 20 {
+		t.Errorf("more goodput, and more latency: %v", v)
+	}
+	if v := verdicts(0.003, 0, 1); v[Worse] < 28 {
+		t.Errorf("as much goodput, and more latency: %v", v)
+	}
+}
+
 // TestFuller: of settings that J cannot tell apart, the one that surely carries more is taken, and no other.
 func TestFuller(t *testing.T) {
 	for _, c := range []struct {

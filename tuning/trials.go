@@ -119,39 +119,6 @@ func (t *tuner) number(jobs []job) {
 	}
 }
 
-// kept is the time that the confirmation is likely to take, by what runs took until now. On devices a run before which something is written takes
-// longer, and in a confirmation (A B B A) half of the runs are such; one more is for bringing the baseline back, and during the search one for the run
-// that is about to be made.
-func (t *tuner) kept() time.Duration {
-	if t.runs == 0 {
-		return 0
-	}
-	n := t.reserve()
-	if t.moved.n == 0 {
-		return t.spent / time.Duration(t.runs) * time.Duration(n)
-	}
-	writes, more := 2, 2
-	if t.drifts {
-		writes = n/2 + 1
-	}
-	if t.confirming {
-		more = 1
-	}
-	still := t.moved.mean()
-	if n := t.runs - t.moved.n; n > 0 {
-		still = (t.spent - t.moved.took) / time.Duration(n)
-	}
-	return still*time.Duration(max(n-writes, 0)) + t.moved.mean()*time.Duration(min(writes, n)+more)
-}
-
-// runTimes are runs, and the time that they took.
-type runTimes struct {
-	n    int
-	took time.Duration
-}
-
-func (r *runTimes) mean() time.Duration { return r.took / time.Duration(max(r.n, 1)) }
-
 // together makes runs at the same time.
 func (t *tuner) together(ctx context.Context, jobs []job) error {
 	out := make([]outcome, len(jobs))
@@ -323,7 +290,7 @@ func (o *Objective) valued(m *Measure, tails bool) *run {
 // reject counts a run that cannot be used. An arm with too many in a row is left, and when nothing else worked since, the experiment ends. Where
 // the same seed makes the same run, one without latency is what the setting does, and the setting alone is left.
 func (t *tuner) reject(j *job, why *Rejected) error {
-	t.rejected, t.spoiled = t.rejected+1, why.Why
+	t.rejected, t.rejectedFor = t.rejected+1, why.Why
 	t.tell(Event{Notice: fmt.Sprintf("run %d rejected (%s): %s", j.trial.N, why.Code, why.Why)})
 	if why.Code == noLatency && !t.drifts && j.a.key != t.start.key {
 		j.a.left = why.Why

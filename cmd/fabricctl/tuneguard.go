@@ -278,11 +278,10 @@ func (a *app) restoreDead(ctx context.Context, e *rollout.Engine, fabric string)
 	}
 	if n > 0 {
 		run := trialRun(m.Experiment, n)
-		is, later := inForce(e, run)
-		if later != nil && is {
+		switch is, later := inForce(e, run); {
+		case is && later != nil:
 			return a.notBack(m.Experiment, run, later)
-		}
-		if is {
+		case is:
 			a.sayDead(m.Experiment)
 			left, err := rollBack(ctx, e, run)
 			if err != nil || len(left) > 0 {

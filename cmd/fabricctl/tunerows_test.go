@@ -160,14 +160,25 @@ func TestTuneMatrixPage(t *testing.T) {
 	}
 }
 
-// TestTuneMatrixRows: the rows that are kept are all there, as good as is asked for, and the same on emulated fabrics as on the simulator.
-func TestTuneMatrixRows(t *testing.T) {
-	type start struct{ runner, load, from string }
-	groups := map[start][]*matrixRow{}
-	for _, r := range readTuned(t) {
-		k := start{r.Runner, r.Load, r.Start}
+// matrixStart is what rows have in common that differ by their seed.
+type matrixStart struct{ runner, load, from string }
+
+// byStart groups rows, and lists the groups in their order.
+func byStart(rows []*matrixRow) (groups map[matrixStart][]*matrixRow, order []matrixStart) {
+	groups = map[matrixStart][]*matrixRow{}
+	for _, r := range rows {
+		k := matrixStart{r.Runner, r.Load, r.Start}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
 		groups[k] = append(groups[k], r)
 	}
+	return groups, order
+}
+
+// TestTuneMatrixRows: the rows that are kept are all there, as good as is asked for, and the same on emulated fabrics as on the simulator.
+func TestTuneMatrixRows(t *testing.T) {
+	groups, _ := byStart(readTuned(t))
 	for k, rs := range groups {
 		if s := matrixSumOf(rs); !s.enough() || s.seeds != 10 || s.runs > mostRuns {
 			t.Errorf("%+v: %+v", k, s)
@@ -175,7 +186,7 @@ func TestTuneMatrixRows(t *testing.T) {
 		if k.runner == "sim" {
 			continue
 		}
-		same := groups[start{"sim", k.load, k.from}]
+		same := groups[matrixStart{"sim", k.load, k.from}]
 		if len(same) != len(rs) {
 			t.Errorf("%+v: %d rows, and %d of the simulator", k, len(rs), len(same))
 			continue
@@ -189,7 +200,7 @@ func TestTuneMatrixRows(t *testing.T) {
 	for _, load := range []string{"ap", "a", "b", "c"} {
 		for _, b := range badStarts(load) {
 			for _, runner := range []string{"sim", "lab"} {
-				if groups[start{runner, load, b.name}] == nil {
+				if groups[matrixStart{runner, load, b.name}] == nil {
 					t.Errorf("there are no rows of %s from %s on %s", load, b.name, runner)
 				}
 			}
@@ -199,28 +210,22 @@ func TestTuneMatrixRows(t *testing.T) {
 
 func matrixTables(t *testing.T, to *strings.Builder) {
 	rows := readTuned(t)
-	groups := map[[3]string][]*matrixRow{}
-	var keys [][3]string
+	groups, keys := byStart(rows)
 	commits := map[string]bool{}
 	for _, r := range rows {
-		k := [3]string{r.Runner, r.Load, r.Start}
-		if groups[k] == nil {
-			keys = append(keys, k)
-		}
-		groups[k] = append(groups[k], r)
 		commits[r.Commit] = true
 	}
 	fmt.Fprintf(to, "\nCommits %s.\n", strings.Join(slices.Sorted(maps.Keys(commits)), ", "))
 	to.WriteString("\n| runner | load | from | seeds that meet it | worst J | least goodput | most runs | CPU-s | harder bar |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range keys {
 		if s := matrixSumOf(groups[k]); !s.good {
-			fmt.Fprintf(to, "| %s | %s | %s | %d of %d | %+.1f%% | %.1f%% | %d | %.1f | %d of %d |\n", k[0], k[1], k[2], s.met, s.seeds, 100*s.worst, 100*s.goodput, s.runs, s.cpu, s.hard, s.seeds)
+			fmt.Fprintf(to, "| %s | %s | %s | %d of %d | %+.1f%% | %.1f%% | %d | %.1f | %d of %d |\n", k.runner, k.load, k.from, s.met, s.seeds, 100*s.worst, 100*s.goodput, s.runs, s.cpu, s.hard, s.seeds)
 		}
 	}
 	to.WriteString("\nFrom good settings:\n\n| runner | load | from | seeds that change nothing | least gain in J | most runs |\n|---|---|---|---|---|---|\n")
 	for _, k := range keys {
 		if s := matrixSumOf(groups[k]); s.good {
-			fmt.Fprintf(to, "| %s | %s | %s | %d of %d | %+.1f%% | %d |\n", k[0], k[1], k[2], s.same, s.seeds, 100*s.gain, s.runs)
+			fmt.Fprintf(to, "| %s | %s | %s | %d of %d | %+.1f%% | %d |\n", k.runner, k.load, k.from, s.same, s.seeds, 100*s.gain, s.runs)
 		}
 	}
 	to.WriteString("\nEach seed:\n\n| runner | load | from | seed | runs | J against the best of the reference | goodput | p99.9 | met | setting |\n|---|---|---|---|---|---|---|---|---|---|\n")

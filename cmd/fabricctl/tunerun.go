@@ -20,12 +20,12 @@ func (x *experiment) sufficient(ctx context.Context) error {
 	var large *tuning.TooLarge
 	switch {
 	case errors.As(err, &large):
-		return fail(exitUsage, "name fewer with --variables", "%w; nothing was done", err)
+		return fail(exitUsage, "name fewer with --variables", "%w; it was not begun", err)
 	case err != nil:
 		return err
 	case most == 0 || most >= need:
 	case grid:
-		return fail(exitUsage, fmt.Sprintf("give --max-runs %d or more, or name fewer with --variables", need), "--max-runs %d: the grid takes at least %d, those with it that are kept for its confirmation; nothing was done", most, need)
+		return fail(exitUsage, fmt.Sprintf("give --max-runs %d or more, or name fewer with --variables", need), "--max-runs %d: the grid takes at least %d, those with it that are kept for its confirmation; it was not begun", most, need)
 	default:
 		x.exp.Context.Takes = need
 		x.scant = fmt.Sprintf("%d runs may all be spent before anything is compared with what there is: that takes at least %d, those with them that are kept for a confirmation; tune resume can give more", most, need)

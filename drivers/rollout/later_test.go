@@ -1,14 +1,13 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	diff "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 )
 
 // What later runs have made of a run is told device by device, and it counts as replaced only where nothing of it is left.
@@ -59,7 +58,7 @@ func TestLater(t *testing.T) {
 			all = append(all, run(r...))
 		}
 		got := first.later(all)
-		if d := diff.Diff(x.want, got); d != "" || got.Whole() != x.whole {
+		if d := cmp.Diff(x.want, got); d != "" || got.Whole() != x.whole {
 			t.Errorf("%s: whole %v (-want +got):\n%s", x.name, got.Whole(), d)
 		}
 	}
@@ -96,7 +95,7 @@ func TestRunsReadOnce(t *testing.T) {
 // would bring into force what was replaced.
 func TestRollbackReplaced(t *testing.T) {
 	f := newFabric(stateDir(t), "s1")
-	var first string
+	var ids []string
 	for n := range 2 {
 		f.now = f.now.Add(time.Minute)
 		f.want["s1"] = append(newConfig(), conf(fmt.Sprintf("watch p1 time %d", 900+n))...).Sorted()
@@ -106,9 +105,9 @@ func TestRollbackReplaced(t *testing.T) {
 		if ExitCode(r, err) != 0 {
 			t.Fatal(r, err)
 		}
-		first = cmp.Or(first, r.ID)
+		ids = append(ids, r.ID)
 	}
-	_, err := f.e.Rollback(context.Background(), first)
+	_, err := f.e.Rollback(context.Background(), ids[0])
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Hint != "nothing of this run is in force any more; fabricctl tune resume exp-1 goes on with its experiment" {
 		t.Errorf("%+v", err)
